@@ -12,8 +12,9 @@ from benchmarks.kept_alive import MERGE_PATCH, METADATA, METADATA_LIST, Access, 
 from benchmarks.large_pools import TYPE, member_name
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.kubernetes_api import KubernetesApi
-from components.account_pool.core.model import Claimed, ClaimRequest, Partition, Policy, record_name
+from components.account_pool.core.model import ClaimRequest, Partition, Policy, record_name
 from components.account_pool.core.pool import CLAIMS, Pool
+from components.account_pool.core.records import Claimed
 from components.connection import CONNECTIONS, Connection
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 

@@ -15,8 +15,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.services import ControlPlane, User, binaries, cache_folder
-from pulumi_sandbox.services.parts import ADMIN
+from pulumi_sandbox.services.build import binaries, cache_folder
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import ADMIN, User
 from pulumi_sandbox.services.progress import silent
 
 from benchmarks.processes import Usage, measured

@@ -8,26 +8,27 @@ connection.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from components.documents import read_json
-from components.errors import ClusterError, NoReply, NotSignedIn
+from components import cluster_target
+from components.cluster_target import ClusterTarget, configuration_of, load_certificates
+from components.errors import ClusterError, CredfleetError, NoReply, NotSignedIn
 from components.http_answers import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, HttpOutcome, answer_of, pause
 from components.importing import IMPORT_LOCK
-from components.kubeconfig import FIX, place_of, refuse_unusable, sign_in_again
 
 if TYPE_CHECKING:
-    from kubernetes.client import ApiClient, Configuration
+    from kubernetes.client import ApiClient
+
+in_pod = cluster_target.in_pod  # its former place, for one release
 
 RECORDED: Final = "CREDFLEET_RECORDED_CLUSTER"
 """Names, in the environment of a process that asks no server, the file of what was answered once."""
@@ -51,39 +52,10 @@ DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
 """What a refusal names that was an admission policy's; the API server follows a changed one a second late."""
 _TERMINATING: Final = "NamespaceTerminating"
 _UNAUTHENTICATED: Final = 401
-_POD: Final = "the pod's ServiceAccount"
-_FIX_POD: Final = "leave automountServiceAccountToken of the pod as it is, or name a kubeconfig"
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
 """How long a token is used before the client is asked for it again, which costs as much as half a call.
 The client itself renews one minute before it expires."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterTarget:
-    """Which cluster is meant; an absent field is not checked.
-
-    context: of the kubeconfig, else its current one. kubeconfig: path, else KUBECONFIG. uid: of
-    `kube-system`.
-    """
-
-    context: str | None = None
-    kubeconfig: str | None = None
-    uid: str | None = None
-
-    @classmethod
-    def parse(cls, text: str | None) -> ClusterTarget:
-        """Read the value of `credfleet:cluster`, a JSON object or nothing."""
-        try:
-            value: Any = read_json(text or "{}")
-            return cls(value.get("context"), value.get("kubeconfig"), value.get("uid"))
-        except (ValueError, AttributeError):
-            raise ClusterError(
-                code="misconfigured",
-                place="credfleet:cluster",
-                problem="it is not an object, so no cluster is meant",
-                fix="give it as {context: …, kubeconfig: …, uid: …}; every key may be left out",
-            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +193,17 @@ class Connection:
 def _reply(path: str, status: int, sent: bytes, headers: Mapping[str, str]) -> Reply:
     """Read an answer; of a refusal, which may be a proxy's, the status counts without an object as well.
 
-    What an API server has below /api and /apis says its kind.
+    What an API server has below /api and /apis says its kind, and so does its word that an object of its own
+    is not there; of groups that it does not serve it tells as text.
     """
     try:
         body: Any = json.loads(sent or b"{}")
     except (ValueError, RecursionError):
         body = None
     is_object = isinstance(body, dict) and ("kind" in body or not path.startswith("/api"))
-    if answer_of(status) is HttpOutcome.DONE and not is_object:
+    outcome = answer_of(status)
+    is_own = outcome is HttpOutcome.DONE or (outcome is HttpOutcome.ABSENT and path.startswith("/api/"))
+    if is_own and not is_object:
         raise NoReply(f"what answers HTTP {status} there is no API server")
     asked = headers.get("Retry-After", "")  # a date, which no API server writes, asks for nothing
     retry_after = float(asked) if asked.isdecimal() else 0.0
@@ -364,6 +339,13 @@ def _without_bytes(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def refuse_unasked(error: type[CredfleetError], place: str, what: str) -> None:
+    """Ask no cloud in a review without keys: raises this error there. what: a preview has to ask."""
+    if RECORDED in os.environ:
+        problem = "this is a review without keys, and no cloud is asked"
+        raise error(code="unreachable", place=place, problem=problem, fix=f"preview with the {what} to know")
+
+
 _connections: dict[ClusterTarget, Connection] = {}
 _connecting = Lock()
 
@@ -410,125 +392,26 @@ def reach(target: ClusterTarget, fix: str) -> Connection:
 
 
 def _opened(target: ClusterTarget) -> Connection:
-    if _is_of_pod(target):
-        again = "start the pod again, so that it gets another token, and run again"
-        return _connection(_configured_in_pod(), _POD, _FIX_POD, lambda: again)
-    sign_in = partial(sign_in_again, target.kubeconfig, target.context)
-    return _connection(_configured(target), place_of(target.kubeconfig), FIX, sign_in)
-
-
-def configuration_of(target: ClusterTarget) -> Configuration:
-    """Read how the API server of a target is reached, and who its user is; raises ClusterError."""
-    return _configured_in_pod() if _is_of_pod(target) else _configured(target)
-
-
-def _is_of_pod(target: ClusterTarget) -> bool:
-    return target.context is None and target.kubeconfig is None and in_pod()
-
-
-def _configured(target: ClusterTarget) -> Configuration:
-    with IMPORT_LOCK:
-        from kubernetes.client import Configuration
-        from kubernetes.config import ConfigException, load_kube_config
-        from yaml import YAMLError
-
-    refuse_unusable(target.kubeconfig, target.context)
-    place = place_of(target.kubeconfig)
-    configuration = Configuration()
-    no_login = ClusterError(
-        code="misconfigured",
-        place=place,
-        problem="its plugin for credentials failed, so there is no login",
-        fix="sign in again, or run the command under users.exec of the file to see why it fails",
-    )
-    complaints = _Complaints()
-    logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
-    try:
-        load_kube_config(
-            config_file=target.kubeconfig, context=target.context, client_configuration=configuration
-        )
-    except (ConfigException, YAMLError, OSError, TypeError, ValueError, LookupError, AttributeError):
-        raise ClusterError(
-            code="misconfigured",
-            place=place,
-            problem="a certificate, a key or a file that it names cannot be read, so no cluster is reached",
-            fix=FIX,
-        ) from None
-    except Exception:  # what an auth-provider raises is of whichever library serves it
-        raise no_login from None
-    finally:
-        logging.root.removeHandler(complaints)
-    if complaints.kept:
-        raise no_login
-    return configuration
-
-
-def in_pod() -> bool:
-    """Whether this process runs in a pod that no kubeconfig leads out of: its own cluster is meant."""
-    led_out = os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser().exists()
-    return "KUBERNETES_SERVICE_HOST" in os.environ and not led_out
-
-
-def _configured_in_pod() -> Configuration:
-    with IMPORT_LOCK:
-        from kubernetes.client import Configuration
-        from kubernetes.config import ConfigException, load_incluster_config
-
-    configuration = Configuration()
-    try:
-        load_incluster_config(client_configuration=configuration)
-    except (ConfigException, OSError):
-        raise ClusterError(
-            code="misconfigured",
-            place=_POD,
-            problem="its token or certificate is not there, so no cluster is reached",
-            fix=_FIX_POD,
-        ) from None
-    return configuration
-
-
-def _connection(configuration: Configuration, place: str, fix: str, sign_in: Callable[[], str]) -> Connection:
     """Make the connection; the libraries look addresses and certificates over only then, or at a call."""
     with IMPORT_LOCK:
         from kubernetes.client import ApiClient
 
+    configuration = configuration_of(target)
     configuration.connection_pool_maxsize = CONNECTIONS
     try:
-        connection = Connection(ApiClient(configuration), sign_in)
+        connection = Connection(ApiClient(configuration), target.sign_in_again)
     except (ValueError, TypeError, AttributeError, ImportError):
         problem = (
-            "the address of its cluster or of a proxy before it (proxy-url, HTTPS_PROXY) is none,"
+            "the address of its cluster or of its proxy (proxy-url, HTTPS_PROXY) is invalid,"
             " or the proxy speaks SOCKS, for which PySocks is not installed"
         )
-        raise ClusterError(code="misconfigured", place=place, problem=problem, fix=fix) from None
+        raise target.misconfigured(problem) from None
     try:
-        _load_certificates(configuration)
+        load_certificates(configuration)
     except OSError:
-        problem = "a certificate or a key that it names is none in PEM, or the key has a passphrase"
-        raise ClusterError(code="misconfigured", place=place, problem=problem, fix=fix) from None
+        problem = "a certificate or a key that it names is not PEM, or the key has a passphrase"
+        raise target.misconfigured(problem) from None
     return connection
-
-
-def _load_certificates(configuration: Configuration) -> None:
-    """Load the authority's certificates and the user's own once; raises OSError where a call would fail."""
-    import ssl
-
-    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if configuration.ssl_ca_cert:
-        trust.load_verify_locations(configuration.ssl_ca_cert)
-    if configuration.cert_file:
-        trust.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
-
-
-class _Complaints(logging.Handler):
-    """Keeps the errors that a library only logs from the terminal: their text may be anything."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.kept: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.kept.append(record)
 
 
 def _verify(connection: Connection, uid: str) -> None:

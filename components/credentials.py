@@ -10,7 +10,7 @@ shape of is a JSON object with the field UNSEEN: it is handed on, and nothing is
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
@@ -90,6 +90,11 @@ class Credentials:
         """
         content = self._bytes.get(name)
         return None if content is None or self.is_unseen(name) else by(content)
+
+    def judged_together(self, names: Sequence[str], by: Callable[[Sequence[bytes]], T]) -> T | None:
+        """Have a pure function judge several credentials; None when one of them is unreadable."""
+        contents = [content for name in names if (content := self.judged(name, bytes)) is not None]
+        return by(contents) if len(contents) == len(names) else None
 
     def is_unseen(self, name: str) -> bool:
         """Whether another text stands in for the credential, and not even its shape is known."""

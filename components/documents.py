@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
@@ -25,6 +26,10 @@ MOST_REPEATED: Final = 10_000
 """Nodes that aliases may repeat in one document: an editor's hand needs few, a bomb of aliases billions."""
 
 Step: TypeAlias = str | int
+_Part: TypeAlias = tuple[Any, int]
+"""A value, and of how many parts it is."""
+_Marks: TypeAlias = dict[Step, tuple[int, int]]
+"""Where each entry of a map or list begins: line and column."""
 
 
 class Mark(NamedTuple):
@@ -63,6 +68,15 @@ def read_json(text: bytes | str, **hooks: Any) -> Any:
     return json.loads(text, **hooks)
 
 
+def json_within(text: bytes | str) -> Any:
+    """Return the object or the list of JSON that a text is; None for anything else."""
+    try:
+        found = read_json(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict | list) else None
+
+
 def _depth(text: str) -> int:
     depth = deepest = 0
     for match in _BRACKET_OR_STRING.finditer(text):
@@ -77,16 +91,25 @@ def _depth(text: str) -> int:
 _BRACKET_OR_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
+def change_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a value with what is neither an object nor a list changed in it."""
+    match value:
+        case dict():
+            return {key: change_leaves(each, change) for key, each in value.items()}
+        case list():
+            return [change_leaves(each, change) for each in value]
+        case _:
+            return change(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One document: its data, as JSON would have it but for dates, and where each part of it stands."""
 
     data: Any
     mark: Mark
-    _marks: Mapping[int, Mapping[Step, tuple[int, int]]] = field(
-        default_factory=dict[int, Mapping[Step, tuple[int, int]]]
-    )
-    """By the identity of a map or list in `data`: where each entry begins."""
+    _marks: Mapping[int, _Marks] = field(default_factory=dict[int, _Marks])
+    """By the identity of a map or list in `data`."""
     respelt: Sequence[Sequence[Step]] = ()
     """Where whole numbers stand that are not written in digits alone, such as 1_000 and 2.0."""
 
@@ -104,20 +127,9 @@ class Document:
 
 def read_file(path: Path) -> Document:
     """Read a file of one document; an empty one holds None. Raises Unreadable."""
-    return read_one(file_bytes(path), render_path(path))
-
-
-def render_path(path: Path) -> str:
-    """Return how a file is named to people: from here on, where it lies below."""
-    below = path.is_absolute() and path.is_relative_to(Path.cwd())
-    return str(path.relative_to(Path.cwd()) if below else path)
-
-
-def file_bytes(path: Path) -> bytes:
-    """Return what a file holds. Raises Unreadable."""
     at = Mark(str(path), 1, 1)
     try:
-        return path.read_bytes()
+        return read_one(path.read_bytes(), render_path(path))
     except FileNotFoundError:
         fix = "correct its name, or run the command in the folder that it is named from"
         raise Unreadable(at, "there is no such file", fix, "file-missing") from None
@@ -126,18 +138,23 @@ def file_bytes(path: Path) -> bytes:
         raise Unreadable(at, problem, fix, "file-unreadable") from None
 
 
+def render_path(path: Path) -> str:
+    """Return how a file is named to people: from here on, where it lies below."""
+    below = path.is_absolute() and path.is_relative_to(Path.cwd())
+    return str(path.relative_to(Path.cwd()) if below else path)
+
+
 def read_one(content: bytes | str, file: str) -> Document:
     """Read one document. Raises Unreadable for two as well."""
     documents = read_all(content, file)
-    first = next(documents, None) or Document(None, Mark(file, 1, 1))
-    second = next(documents, None)
+    first, second = next(documents, None), next(documents, None)
     if second is not None:
         raise Unreadable(
             second.mark,
             "a second document begins before here, and only the first one would be read",
             "remove the line --- between them",
         )
-    return first
+    return first or Document(None, Mark(file, 1, 1))
 
 
 def read_all(content: bytes | str, file: str) -> Iterator[Document]:
@@ -146,41 +163,38 @@ def read_all(content: bytes | str, file: str) -> Iterator[Document]:
 
     text = _text(content, file)
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    reading: _Reading | None = None
+    events: Iterator[Any] = yaml.parse(text, Loader=loader)
     try:
-        for event in yaml.parse(text, Loader=loader):
+        for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
-                reading = _Reading(Mark(file, 1, 1))
-            elif isinstance(event, yaml.DocumentEndEvent) and reading is not None:
-                yield Document(reading.data, reading.mark, reading.marks, reading.respelt)
-            elif reading is not None:
-                reading.take(event)
+                reading, first = _Reading(file, events), next(events)
+                data, _ = reading.part(first, ())
+                next(events)  # the end of the document, behind which the parser has looked
+                yield Document(data, reading.mark(first), reading.marks, reading.respelt)
     except yaml.MarkedYAMLError as error:
         raise _told(error, text, file) from None
 
 
 def _text(content: bytes | str, file: str) -> str:
-    if isinstance(content, str):
-        text = content
-    else:
-        if len(content) > MOST_BYTES:
-            problem = f"it has {len(content):,} bytes, and no file of this kind has more than {MOST_BYTES:,}"
-            raise Unreadable(Mark(file, 1, 1), problem, "name another file, or split it")
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            before = error.object[: error.start].decode()
-            raise Unreadable(
-                _mark_behind(before, file), "it is not UTF-8 text from here on", "save the file in UTF-8"
-            ) from None
-    unfit = _UNFIT.search(text)
-    if unfit:
+    text = content if isinstance(content, str) else _decoded(content, file)
+    if unfit := _UNFIT.search(text):
         raise Unreadable(
             _mark_behind(text[: unfit.start()], file),
             f"the character U+{ord(unfit[0]):04X} is invisible, and not allowed in YAML",
             'remove it, or write it as an escape in double quotes, such as "\\u0007"',
         )
     return text
+
+
+def _decoded(content: bytes, file: str) -> str:
+    if len(content) > MOST_BYTES:
+        problem = f"it has {len(content):,} bytes, and no file of this kind has more than {MOST_BYTES:,}"
+        raise Unreadable(Mark(file, 1, 1), problem, "name another file, or split it")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        at = _mark_behind(error.object[: error.start].decode(), file)
+        raise Unreadable(at, "it is not UTF-8 text from here on", "save the file in UTF-8") from None
 
 
 _UNFIT: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -191,92 +205,113 @@ def _mark_behind(text: str, file: str) -> Mark:
 
 
 @dataclass(slots=True)
-class _Container:
-    """A map or list that is being read.
-
-    key: of the entry that comes next, None while it is to come. is_merge: whether it is a bare `<<`.
-    """
-
-    value: dict[str, Any] | list[Any]
-    at: Mark
-    anchor: str | None
-    size: int = 1
-    key: str | None = None
-    is_merge: bool = False
-    merges: list[tuple[Mark, Any]] = field(default_factory=list[tuple[Mark, Any]])
-
-    @property
-    def place(self) -> Step:
-        return len(self.value) if isinstance(self.value, list) else self.key or ""
-
-
-@dataclass(slots=True)
 class _Reading:
-    """One document as far as it is read. mark: where it begins."""
+    """One document as far as it is read, from the parser's events."""
 
-    mark: Mark
-    data: Any = None
-    marks: dict[int, dict[Step, tuple[int, int]]] = field(
-        default_factory=dict[int, dict[Step, tuple[int, int]]]
-    )
-    respelt: list[tuple[Step, ...]] = field(default_factory=list[tuple[Step, ...]])
-    _open: list[_Container] = field(default_factory=list[_Container])
-    _anchors: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
+    file: str
+    events: Iterator[Any]
+    marks: dict[int, _Marks] = field(default_factory=dict[int, _Marks])
+    respelt: list[Sequence[Step]] = field(default_factory=list[Sequence[Step]])
+    _anchors: dict[str, _Part] = field(default_factory=dict[str, "_Part"])
+    """An anchor whose map or list is not read to its end has a size of 0."""
     _repeated: int = 0
 
-    def take(self, event: Any) -> None:
+    def mark(self, event: Any) -> Mark:
+        return Mark(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
+
+    def part(self, event: Any, path: Sequence[Step]) -> _Part:
+        """Read what begins with an event."""
         import yaml
 
-        at = Mark(self.mark.file, event.start_mark.line + 1, event.start_mark.column + 1)
+        at = self.mark(event)
         match event:
-            case yaml.ScalarEvent():
-                self._scalar(event, at)
             case yaml.AliasEvent():
-                self._alias(event.anchor, at)
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                is_map = isinstance(event, yaml.MappingStartEvent)
-                self._start(event, at, {} if is_map else [], _MAP_TAG if is_map else _LIST_TAG)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                self._end()
+                return self._repeat(event.anchor, at)
+            case yaml.ScalarEvent():
+                if event.tag not in (None, "!", f"{_TAG}str"):
+                    _refuse_tag(at, event.tag)
+                is_plain = event.implicit[0] and event.tag is None
+                value = _plain(event.value, at) if is_plain else event.value
+                if type(value) in (int, float) and value == int(value) and str(int(value)) != event.value:
+                    self.respelt.append(path)
+                found = value, 1
             case _:
-                pass
+                is_map = isinstance(event, yaml.MappingStartEvent)
+                if event.tag not in (None, "!", _MAP_TAG if is_map else _LIST_TAG):
+                    _refuse_tag(at, event.tag)
+                if len(path) == DEEPEST:
+                    problem = f"it is nested more than {DEEPEST} levels deep here"
+                    raise Unreadable(at, problem, "write it with fewer levels")
+                if event.anchor:
+                    self._anchors[event.anchor] = None, 0
+                found = self._map(path) if is_map else self._list(path)
+        if event.anchor:
+            self._anchors[event.anchor] = found
+        return found
 
-    def _start(self, event: Any, at: Mark, value: Any, tag: str) -> None:
-        if event.tag not in (None, "!", tag):
-            _refuse_tag(at, event.tag)
-        if len(self._open) == DEEPEST:
-            raise Unreadable(
-                at, f"it is nested more than {DEEPEST} levels deep here", "write it with fewer levels"
-            )
-        if self._awaits_key():
-            _refuse_name(at)
-        self._open.append(_Container(value, at, event.anchor))
-        self.marks[id(value)] = {}
+    def _inside(self) -> Iterator[Any]:
+        """Return where the parts of a map or list begin, to its end."""
+        import yaml
 
-    def _end(self) -> None:
-        done = self._open.pop()
-        for at, given in done.merges:
-            self._merge(done, given, at)
-        if done.anchor:
-            self._anchors[done.anchor] = done.value, done.size
-        self._put(done.value, done.at, done.size)
+        return takewhile(lambda event: not isinstance(event, yaml.CollectionEndEvent), self.events)
 
-    def _scalar(self, event: Any, at: Mark) -> None:
-        if self._awaits_key():
-            self._name(event.value, at, is_merge=event.value == "<<" and event.implicit[0])
+    def _list(self, path: Sequence[Step]) -> _Part:
+        items, marks, size = list[Any](), _Marks(), 1
+        for event in self._inside():
+            marks[len(items)] = self.mark(event)[1:]
+            item, parts = self.part(event, (*path, len(items)))
+            items.append(item)
+            size += parts
+        self.marks[id(items)] = marks
+        return items, size
+
+    def _map(self, path: Sequence[Step]) -> _Part:
+        entries, marks, size = dict[str, Any](), _Marks(), 1
+        merged: list[tuple[Mark, Any]] = []
+        for event in self._inside():
+            at, key = self.mark(event), self._name(event)
+            if key in marks:
+                raise Unreadable(
+                    at,
+                    f"duplicate key, first in line {marks[key][0]}, and one of the two would be ignored",
+                    "keep one of the two",
+                )
+            marks[key] = at[1:]
+            of_value = next(self.events)
+            value, parts = self.part(of_value, (*path, key))
+            size += parts
+            if key == "<<" and getattr(event, "implicit", (False,))[0]:  # an alias has none
+                behind = self.mark(of_value)
+                merged += [(behind, each) for each in (value if isinstance(value, list) else [value])]
+            else:
+                entries[key] = value
+        for at, given in merged:
+            if not isinstance(given, dict):
+                raise Unreadable(at, "<< takes a map, and this is none", "name the anchor of a map behind it")
+            for key in given.keys() - entries.keys():
+                marks[key] = at[1:]
+            entries |= {key: each for key, each in given.items() if key not in entries}
+        self.marks[id(entries)] = marks
+        return entries, size
+
+    def _name(self, event: Any) -> str:
+        import yaml
+
+        if isinstance(event, yaml.ScalarEvent):
             if event.anchor:
                 self._anchors[event.anchor] = event.value, 1
-            return
-        value = _value(event, at)
-        if type(value) in (int, float) and value == int(value) and str(int(value)) != event.value:
-            self.respelt.append(tuple(each.place for each in self._open))
-        if event.anchor:
-            self._anchors[event.anchor] = value, 1
-        self._put(value, at, 1)
+            return event.value
+        if isinstance(event, yaml.AliasEvent):
+            name, _ = self._repeat(event.anchor, self.mark(event))
+            if not isinstance(name, dict | list):
+                return str(name)
+        raise Unreadable(
+            self.mark(event),
+            "the name of an entry is a map or a list here, and a name is a text",
+            "write a text; what begins with { or [ and is one belongs in quotes",
+        )
 
-    def _alias(self, anchor: str, at: Mark) -> None:
-        if any(container.anchor == anchor for container in self._open):
-            raise Unreadable(at, "it refers to what holds it, without an end", "write out what is meant")
+    def _repeat(self, anchor: str, at: Mark) -> _Part:
         if anchor not in self._anchors:
             raise Unreadable(
                 at,
@@ -284,6 +319,8 @@ class _Reading:
                 "put the text in quotes, or name the anchor as &NAME before",
             )
         value, size = self._anchors[anchor]
+        if size == 0:
+            raise Unreadable(at, "it refers to what holds it, without an end", "write out what is meant")
         self._repeated += size
         if self._repeated > MOST_REPEATED:
             raise Unreadable(
@@ -291,60 +328,7 @@ class _Reading:
                 f"aliases repeat more than {MOST_REPEATED:,} parts of the document",
                 "write out what is meant, or split the file",
             )
-        if self._awaits_key():
-            if isinstance(value, dict | list):
-                _refuse_name(at)
-            self._name(value if isinstance(value, str) else str(value), at, is_merge=False)
-        else:
-            self._put(value, at, size)
-
-    def _awaits_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
-
-    def _name(self, key: str, at: Mark, *, is_merge: bool) -> None:
-        holder = self._open[-1]
-        marks = self.marks[id(holder.value)]
-        if key in marks:
-            raise Unreadable(
-                at,
-                f"duplicate key, first in line {marks[key][0]}, and one of the two would be ignored",
-                "keep one of the two",
-            )
-        marks[key] = at.line, at.column
-        holder.key, holder.is_merge = key, is_merge
-
-    def _put(self, value: Any, at: Mark, size: int) -> None:
-        if not self._open:
-            self.data, self.mark = value, at
-            return
-        holder = self._open[-1]
-        holder.size += size
-        if isinstance(holder.value, list):
-            self.marks[id(holder.value)][len(holder.value)] = at.line, at.column
-            holder.value.append(value)
-        elif holder.is_merge:
-            holder.merges += [(at, each) for each in (value if isinstance(value, list) else [value])]
-        elif holder.key is not None:
-            holder.value[holder.key] = value
-        holder.key = None
-
-    def _merge(self, holder: _Container, given: Any, at: Mark) -> None:
-        """Take from a map behind `<<` what the map itself does not say."""
-        if not isinstance(given, dict) or not isinstance(holder.value, dict):
-            raise Unreadable(at, "<< takes a map, and this is none", "name the anchor of a map behind it")
-        marks = self.marks[id(holder.value)]
-        for key, value in given.items():
-            if key not in holder.value:
-                holder.value[key] = value
-                marks[key] = at.line, at.column
-
-
-def _refuse_name(at: Mark) -> NoReturn:
-    raise Unreadable(
-        at,
-        "the name of an entry is a map or a list here, and a name is a text",
-        "write a text; what begins with { or [ and is one belongs in quotes",
-    )
+        return value, size
 
 
 _TAG: Final = "tag:yaml.org,2002:"
@@ -360,12 +344,6 @@ _WHOLE: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*|0b[01_]+|0o?[0-7_]+|0x[0-9a-fA
 _FRACTION: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?")
-
-
-def _value(event: Any, at: Mark) -> Any:
-    if event.tag not in (None, "!", f"{_TAG}str"):
-        _refuse_tag(at, event.tag)
-    return _plain(event.value, at) if event.implicit[0] and event.tag is None else event.value
 
 
 def _plain(text: str, at: Mark) -> Any:

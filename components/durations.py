@@ -30,12 +30,22 @@ def period(duration: str) -> timedelta:
     return timedelta(seconds=min(nanoseconds(duration) // 10**9, 10**9))
 
 
+def now() -> str:
+    """Return the present moment to the second, RFC 3339."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def moment(text: str) -> datetime:
     """Read a date, which begins at midnight UTC, or a time with its zone; raises ValueError."""
     time = datetime.fromisoformat(text)
     if time.tzinfo is None and len(text) > len("2027-01-31"):
         raise ValueError(text)
     return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+
+
+def has_ended(time: str | None) -> bool:
+    """Whether a time is over; none never is."""
+    return time is not None and moment(time) < datetime.now(UTC)
 
 
 def as_go_writes(duration: str) -> str:

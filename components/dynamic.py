@@ -2,8 +2,9 @@
 
 The inputs of a provider are the fields of its dataclass of arguments, in camelCase: a field with a default
 that is not None has it also when the program says nothing, IDENTITY marks one whose change makes another
-resource, SECRET one that travels encrypted, and `compare=False` one whose change is none. `outputs` is what
-the provider adds to them. Import-pure, like every module of a provider: state names their classes by path.
+resource, SECRET one that travels encrypted, NUMBER a whole one that comes as a float or a text, and
+`compare=False` one whose change is none. `outputs` is what the provider adds to them. Import-pure, like every
+module of a provider: state names their classes by path.
 
 What the host demands of each: one process with four threads serves all classes and imports the module again,
 so there is no `pulumi.Config()` and no resource at module level. `get_stack()` is not the stack. Numbers
@@ -46,7 +47,7 @@ from pulumi.runtime.proto.engine_pb2_grpc import EngineStub
 
 from components.documents import read_json
 from components.errors import CredfleetError, ExplainedError
-from components.naming import HELD_AS, config_path, former_stack, is_namespace, is_object_name
+from components.naming import HELD_AS, config_path, former_stack, is_namespace, is_object_name, stack_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -59,6 +60,7 @@ T = TypeVar("T")
 
 IDENTITY: Final[Mapping[str, bool]] = {"identity": True}
 SECRET: Final[Mapping[str, bool]] = {"secret": True}
+NUMBER: Final[Mapping[str, bool]] = {"number": True}
 
 WARNING: Final = "warning: "
 
@@ -70,6 +72,11 @@ PREVIEW: Final = "__preview"
 
 _REFUSED: Final = "__refused"
 """Of inputs that were checked: why there is neither a create nor an update. Plans pass over such keys."""
+
+FORESEEN: Final = "__foreseen"
+"""Of inputs that were checked, in a preview alone: what it foresees. A plan has to pass over this key too."""
+
+IN_PREVIEW: Final[Mapping[str, str]] = {"checked": FORESEEN}
 
 _HOLDERS: Final = frozenset({"holder", "owner"})
 """The inputs that say in whose name something is held."""
@@ -180,6 +187,22 @@ class DynamicProvider(ResourceProvider):
         made._config = self._config
         return made
 
+    def stack_of(self, props: Properties) -> str:
+        """Return the stack that holds something in its own name; empty where `heldAs` gives another."""
+        names = {stack_of(str(props.get(key))) for key in _HOLDERS}
+        return "" if self.configured(HELD_AS) else max(names)
+
+    def _renamed(self, olds: Properties, news: Properties) -> Iterator[CheckFailure]:
+        """Refuse to hold something under another stack's name than before, as after `pulumi stack rename`."""
+        for key in _HOLDERS & olds.keys() & news.keys():
+            if (stack := former_stack(olds[key], news[key])) is not None:
+                where = f" --stack {own}" if (own := self.stack_of(news)) else ""
+                yield CheckFailure(
+                    "",
+                    f"{config_path(HELD_AS)}: this stack holds accounts and Secrets as {stack}, its former"
+                    f" name; nothing was changed\n→ pulumi config set {config_path(HELD_AS)} {stack}{where}",
+                )
+
     @property
     def cluster(self) -> str | None:
         """Which cluster is meant, as `credfleet:cluster` says it."""
@@ -208,9 +231,11 @@ class DynamicProvider(ResourceProvider):
         inputs: Properties = {}
         for each in fields(self.args):
             default, given = _default(each), news.get(_key(each))
-            inputs[_key(each)] = given if default is None else given or default
+            if each.metadata.get("number") and given and not is_unknown(given):
+                given = int(given)
+            inputs[each.metadata.get("checked", _key(each))] = given if default is None else given or default
         inputs = self.prepare(inputs, _olds)
-        if renamed := [*_renamed(_olds, inputs)]:  # ends the update: nothing is to move to another name
+        if renamed := [*self._renamed(_olds, inputs)]:  # ends the update: nothing is to move to another name
             return CheckResult(inputs, renamed)
         failures = [*self.failures(inputs, _olds)]
         if not failures or news.get(PREVIEW):
@@ -295,6 +320,10 @@ class DynamicProvider(ResourceProvider):
         return {key: props[key] for key in (*self.outputs, INCARNATION) if key in props}
 
 
+_MISSING: Final = ("absent", "keys-missing")
+"""Codes of what a source was seen to lack."""
+
+
 class FollowingProvider(DynamicProvider):
     """A provider of what follows a source: what that says now may be a change. Its outputs have a digest."""
 
@@ -307,15 +336,19 @@ class FollowingProvider(DynamicProvider):
         return False
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether the source says something else, or will; what cannot be seen is no change."""
+        """Whether the source says something else, or will; what cannot be seen is no change.
+
+        What is seen to be missing is one: the update then says so, and fails.
+        """
         if is_unknown(news):
             return False
         try:
             is_current = self.is_current({**news, **pick(olds, [INCARNATION])}, str(olds.get("digest")))
             return not is_current or self.is_predicted_otherwise(news)
-        except CredfleetError:
-            recorded = olds.get("foreseen")  # by a review without keys alone: what the last update wrote
-            return recorded is not None and recorded != news.get("foreseen")
+        except CredfleetError as error:
+            recorded = olds.get(FORESEEN)  # by a review without keys alone: what the last update wrote
+            is_otherwise = recorded is not None and recorded != news.get(FORESEEN)
+            return is_otherwise or error.code in _MISSING
 
 
 class DynamicResource(Resource, Generic[ArgsT]):
@@ -323,8 +356,8 @@ class DynamicResource(Resource, Generic[ArgsT]):
 
     provider: ClassVar[type[DynamicProvider]]
 
-    def __init_subclass__(cls, *, module: str, name: str) -> None:
-        super().__init_subclass__(module=module, name=name)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__(module="credfleet", name=cls.__name__)
         for attribute in cls.__annotations__:
             if (key := camel_case(attribute)) != attribute:
                 setattr(cls, attribute, property(attrgetter(key)))
@@ -394,17 +427,6 @@ def name_errors(
 def is_called_otherwise(olds: Properties, news: Properties) -> bool:
     """Whether it was held under a name that the program gives as a former one of the same thing."""
     return any(olds.get(key) in (news.get("previously") or ()) for key in _HOLDERS)
-
-
-def _renamed(olds: Properties, news: Properties) -> Iterator[CheckFailure]:
-    """Refuse to hold something under another stack's name than before, as after `pulumi stack rename`."""
-    for key in _HOLDERS & olds.keys() & news.keys():
-        if (stack := former_stack(olds[key], news[key])) is not None:
-            yield CheckFailure(
-                "",
-                f"{config_path(HELD_AS)}: this stack holds accounts and Secrets as {stack}, its former name;"
-                f" nothing was changed\n→ pulumi config set {config_path(HELD_AS)} {stack}",
-            )
 
 
 def log(text: str) -> None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from components.naming import HELD_AS, config_path
 
@@ -102,6 +102,11 @@ class ExplainedError(Exception):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.problem}\n→ {self.fix}"
+
+    @classmethod
+    def of(cls, found: Problem | ExplainedError, code: str, place: str) -> Self:
+        """Return what was found, told or raised, as an error of another place."""
+        return cls(code=code, place=place, problem=found.problem, fix=found.fix)
 
 
 class NotSignedIn(ExplainedError):  # noqa: N818 - as Misconfigured
@@ -176,10 +181,8 @@ class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
     def __init__(self, *, pool: str, account_type: str, partition: str, counts: str) -> None:
         super().__init__(
             place=f"pool {pool}",
-            problem=(
-                f"no free {account_type} account is left (partition {partition}): {counts}; "
-                "nothing was claimed"
-            ),
+            problem=f"no free {account_type} account is left (partition {partition}): {counts};"
+            " nothing was claimed",
             fix="add accounts, or clean or release some, and run again",
         )
 
@@ -192,10 +195,8 @@ class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
     def __init__(self, *, tenant: str, account_type: str, member: str, holders: int, limit: int) -> None:
         super().__init__(
             place=f"account {member}",
-            problem=(
-                f"tenant {tenant} already uses this {account_type} account "
-                f"with {holders} of {limit} consumers"
-            ),
+            problem=f"tenant {tenant} already uses this {account_type} account with {holders} of {limit}"
+            " consumers",
             fix="release one, raise the limit, or use another slot",
         )
 
@@ -229,10 +230,8 @@ class LostMember(PoolError):  # noqa: N818 - the word of the protocol
         now = f"owned by {owner}" if owner else "without an owner, or gone"
         super().__init__(
             place=f"account {member}",
-            problem=(
-                f"the account of tenant {tenant} was deleted, replaced or relabelled manually (now: {now}); "
-                "existing resources may still use it"
-            ),
+            problem=f"the account of tenant {tenant} was deleted, replaced or relabelled manually"
+            f" (now: {now}); existing resources may still use it",
             fix="restore the label, or release this claim and claim again",
         )
 
@@ -258,18 +257,16 @@ class Restored(PoolError):  # noqa: N818 - the word of the protocol
     def __init__(self, *, namespace: str, member: str | None = None) -> None:
         super().__init__(
             place=f"pool {namespace}" if member is None else f"account {member}",
-            problem=(
-                "it was restored from a backup, so every claim looks dead; nothing was written"
-                if member is None
-                else "its claim came back from a backup and looks dead, though the account may be in use;"
-                " nothing was taken off it"
-            ),
+            problem="it was restored from a backup, so every claim looks dead; nothing was written"
+            if member is None
+            else "its claim came back from a backup and looks dead, though the account may be in use;"
+            " nothing was taken off it",
             fix=f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
         )
 
 
 class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
-    """The time given was over before the cluster had answered."""
+    """The time given ran out before the cluster had answered."""
 
     CODE = "unreachable"
 
@@ -284,6 +281,12 @@ class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
             if has_begun
             else "start it or name another, by KUBECONFIG or in credfleet:cluster, and run again",
         )
+
+
+def contended(error: type[CredfleetError], place: str, what: str, attempts: int) -> CredfleetError:
+    """Return that others kept changing what was to be written."""
+    problem = f"others changed {what} {attempts} times while it was written"
+    return error(code="contended", place=place, problem=problem, fix="find the other writer, then run again")
 
 
 class ProjectionError(CredfleetError):

@@ -18,17 +18,21 @@ from components.naming import config_path
 from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
 from components.recalled import recall_resources
-from components.service_credentials.component import declare_services, keeping_ids
-from components.service_credentials.settings import Services
 from components.skipped_lines import skipped_lines
-from components.stack_config import empty_config as silence
-from components.stack_config.leaving import ALLOW_REMOVALS, find_losses, read_entries, read_former
+from components.stack_config.leaving import (
+    ALLOW_REMOVALS,
+    find_losses,
+    find_silence,
+    read_entries,
+    read_former,
+)
 from components.stack_config.stack import Settings
 from components.stack_config.tenant_files import DIGEST
 from components.waiting import pending
 from components.wiring.account_keys import Consumers, declare_account_keys
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.secret_stores import declare_secret_stores
+from components.wiring.services import declare_services, keeping_ids
 from components.wiring.tenants import Declared, Tenants
 
 
@@ -55,7 +59,6 @@ class Fleet(pulumi.ComponentResource):
     skipped: pulumi.Output[Mapping[str, str]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
-        _refuse_silence(settings)
         _refuse_losses(settings)
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_FIX})
@@ -72,17 +75,11 @@ class Fleet(pulumi.ComponentResource):
         tenants = Tenants(settings, self._child)
         declared = tenants.declared
         self.account_pool, self.tenants = tenants.pool, tenants.tenants
-        self.aso_credentials, unserved = self._aso_credentials(declared)
+        self.aso_credentials, unserved = declare_aso_credentials(settings, declared, self._child)
         self.pull_secrets, waiting = self._pull_secrets(declared)
-        self.services, self.apps, lacking = declare_services(
-            settings.services or Services(),
-            settings.credentials,
-            declared.namespace,
-            declared.source,
-            self._child,
-        )
+        self.services, self.apps, lacking = declare_services(settings, declared, self._child)
         self.secret_stores, without = self._secret_stores(declared)
-        untold = pulumi.Output.all(unserved, pending(lacking), without).apply(_joined).apply(self._tell)
+        untold = pulumi.Output.all(unserved, lacking, without).apply(_joined).apply(self._tell)
         self.skipped = pulumi.Output.all(pending(tenants.waiting), waiting, untold).apply(_joined)
         declare_account_keys(tenants.keys, tenants.claims, consumers, self._settled(), self._child)
         self.register_outputs({"skipped": self.skipped})
@@ -126,41 +123,20 @@ class Fleet(pulumi.ComponentResource):
             digest["claims"] = {"bound": without.apply(lambda count: claims - count), "skipped": without}
         return {**digest, "skipped": skipped}
 
-    def _aso_credentials(
-        self, declared: Declared
-    ) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
-        settings = self._settings
-        if settings.aso_credentials is None:
-            return {}, {}
-        context = settings.review_context(Path.cwd())
-        return declare_aso_credentials(settings.aso_credentials, context, declared, self._child)
-
     def _pull_secrets(
         self, declared: Declared
     ) -> tuple[Mapping[str, pulumi.Output[Any]], pulumi.Input[Mapping[str, str]]]:
-        settings = self._settings
-        if settings.pull_secrets is None:
+        if self._settings.pull_secrets is None:
             return {}, {}
         from components.wiring.pull_secrets import declare_pull_secrets
 
-        return declare_pull_secrets(
-            settings.pull_secrets,
-            settings.credentials,
-            declared,
-            settings.cluster.existing_namespaces,
-            self._child,
-        )
+        return declare_pull_secrets(self._settings, self._settings.pull_secrets, declared, self._child)
 
     def _secret_stores(self, declared: Declared) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
         """Declare stores after the Secrets of services; what uses an account comes after that one."""
-        settings = self._settings
-        if settings.secret_stores is None:
-            return {}, {}
         after = pulumi.ResourceOptions(depends_on=pulumi.Output.from_input(self._until_services_settled()))
         opts = pulumi.ResourceOptions.merge(self._child, after)
-        return declare_secret_stores(
-            settings.secret_stores, settings.tenants, settings.credentials, declared, opts
-        )
+        return declare_secret_stores(self._settings, declared, opts)
 
     async def _until_services_settled(self) -> Sequence[pulumi.Resource]:
         """Wait for services, made or failed: one that failed is no store's trouble.
@@ -176,20 +152,14 @@ def _joined(parts: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
     return {what: why for part in parts for what, why in part.items()}
 
 
-def _refuse_silence(settings: Settings) -> None:
-    """End the program if its stack's file was cut off before it declares anything."""
-    file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
-    if problems := silence.find_problems(settings, file, pulumi.get_project()):
-        raise pulumi.RunError(str(ConfigurationError(problems)))
-
-
 def _refuse_losses(settings: Settings) -> None:
-    """End the program before it declares anything if what it declares no more was renamed, or is too much."""
+    """End the program before it declares anything if its stack's file was cut off, or loses what it had."""
+    file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
     known = recall_resources()
     losses = find_losses(read_former(known), settings, Path.cwd(), read_entries(known))
-    if losses.refused:
-        file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
-        raise pulumi.RunError(str(ConfigurationError(locate(losses.refused, file))))
+    refused = find_silence(settings, file, pulumi.get_project()) or locate(losses.refused, file)
+    if refused:
+        raise pulumi.RunError(str(ConfigurationError(refused)))
     if settings.allow_removals and not losses.removals:
         key = config_path(ALLOW_REMOVALS)
         pulumi.log.warn(

@@ -17,25 +17,16 @@ from typing import Any, Final, TypeAlias
 
 from components.documents import DEEPEST_JSON, TooDeep, read_json
 from components.errors import CredfleetError, Problem
+from components.naming import config_path
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _KEY_SHOWN: Final = 60
 _INTEGER = re.compile(r"-?[0-9]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED = re.compile('[\x00-\x1f"\\\\&<>\u2028\u2029]')
-_NO_CHARACTER: Final = r"\\ufffd"
-_ESCAPED_TEXT: Final = re.compile('[\x00-\x1f"\\\\\u2028\u2029]')
-_SHORT_ESCAPES: Final = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-}
+_LINE_ENDS: Final = {ord(each): f"\\u{ord(each):04x}" for each in "\u2028\u2029"}
+_OF_HTML: Final = {ord(each): f"\\u{ord(each):04x}" for each in "&<>"} | _LINE_ENDS
+"""What Go escapes in texts beside what Python does, with and without `SetEscapeHTML`."""
 
 
 class Numbers(StrEnum):
@@ -69,16 +60,8 @@ class Document:
 
 def key_path(path: Path) -> str:
     """Return a place in a document: `user.name`, `hosts[0]["my key"]`; `credentials` for the whole."""
-    told = ""
-    for segment in path:
-        if isinstance(segment, int):
-            told += f"[{segment}]"
-        elif _PLAIN_KEY.fullmatch(segment) and len(segment) <= _KEY_SHOWN:
-            told += f".{segment}" if told else segment
-        else:
-            shown = segment if len(segment) <= _KEY_SHOWN else f"{segment[:_KEY_SHOWN]}…"
-            told += f"[{json.dumps(shown, ensure_ascii=not shown.isprintable())}]"
-    return told or "credentials"
+    shown = [key if len(str(key)) <= _KEY_SHOWN else f"{str(key)[:_KEY_SHOWN]}…" for key in path]
+    return config_path("", *shown).partition(":")[2].removeprefix(".") or "credentials"
 
 
 def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
@@ -120,6 +103,11 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
     return Document(reader.settle(raw, ()), tuple(reader.remarks))
 
 
+def without_surrogates(text: str) -> str:
+    """Return a text as Go reads it: what is no character is U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
 def write(value: JsonValue) -> str:
     """Write a value as `json.Marshal` writes it: keys sorted by bytes, no blanks, `&`, `<`, `>` escaped."""
     match value:
@@ -128,7 +116,7 @@ def write(value: JsonValue) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{_ESCAPED.sub(_escape, value)}"'
+            return json.dumps(value, ensure_ascii=False).translate(_OF_HTML)
         case Number():
             return value.text
         case list():
@@ -153,8 +141,8 @@ def write_texts(texts: Mapping[str, bytes]) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    escaped = _ESCAPED_TEXT.sub(_escape, text)
-    return f'"{_SURROGATE.sub(_NO_CHARACTER, escaped)}"'
+    escaped = json.dumps(text, ensure_ascii=False).translate(_LINE_ENDS)
+    return _SURROGATE.sub(r"\\ufffd", escaped)
 
 
 @dataclass(slots=True)
@@ -187,7 +175,7 @@ class _Reader:
         return settled
 
     def _text(self, given: str, path: Path) -> str:
-        text = _SURROGATE.sub("\ufffd", given)
+        text = without_surrogates(given)
         if text != given:
             self._remark(
                 path,
@@ -224,11 +212,6 @@ def _float_text(number: float) -> str:
     shortest = Decimal(repr(number)).normalize()
     has_exponent = number != 0 and not 1e-6 <= abs(number) < 1e21
     return f"{shortest:e}" if has_exponent else f"{shortest:f}"
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
 def _invalid(path: Path, problem: str, fix: str) -> CredfleetError:

@@ -125,21 +125,17 @@ def _without_environment(given: Mapping[str, Any], opts: pulumi.ResourceOptions)
     return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[as_given]))
 
 
-def _read_as_refreshed(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
-    """Say what kind is read: else the provider notes inputs that no refresh finds again."""
-    return pulumi.ResourceTransformationResult(
-        {**args.props, "api_version": "v1", "kind": "Namespace"}, args.opts
-    )
-
-
 def _verified_context(cluster: Cluster, uid: str, opts: pulumi.ResourceOptions) -> pulumi.Output[str | None]:
     """Hand out the context once the cluster behind it has shown its uid, before anything can be written."""
     from pulumi_kubernetes.core.v1 import Namespace
 
+    def with_kind(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+        said = {**args.props, "api_version": "v1", "kind": "Namespace"}
+        return pulumi.ResourceTransformationResult(said, args.opts)
+
     lookout = _provider("kubernetes-lookout", cluster, cluster.context, opts)
-    looking = pulumi.ResourceOptions.merge(
-        opts, pulumi.ResourceOptions(provider=lookout, transformations=[_read_as_refreshed])
-    )
+    looking = pulumi.ResourceOptions(provider=lookout, transformations=[with_kind])  # as a refresh finds it
+    looking = pulumi.ResourceOptions.merge(opts, looking)
     found = Namespace.get("kube-system", "kube-system", opts=looking).metadata.uid
 
     def verify(found: str) -> str | None:

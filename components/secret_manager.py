@@ -14,10 +14,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from components.connection import RECORDED
+from components.connection import refuse_unasked
 from components.documents import read_json
 from components.errors import SecretManagerError
 from components.importing import IMPORT_LOCK
@@ -34,8 +35,20 @@ LATEST: Final = "latest"
 PASSING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED"})
 """The codes of `google.rpc.Code` that pass by themselves, so a call is repeated."""
 
+_ABSENT: Final = "NOT_FOUND"
 _UNREADABLE: Final = "what is none of its answers"
-_CODES: Final = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS"}
+_CODES: Final = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: _ABSENT,
+    409: "ALREADY_EXISTS",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+"""What a status of HTTP is among the codes."""
+
 _VARIABLES: Final[Mapping[str, Sequence[str]]] = {
     "secretManagerCustomEndpoint": (VARIABLES[SECRET_MANAGER],),
     "accessToken": ("GOOGLE_OAUTH_ACCESS_TOKEN",),
@@ -44,12 +57,6 @@ _VARIABLES: Final[Mapping[str, Sequence[str]]] = {
 }
 """Option of Google's provider → the variables by which its schema defaults it, the first one set."""
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
-_PASSING_CODES: Final = {
-    429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +174,7 @@ class SecretManager:
 
     def secret(self, name: str) -> Entry | None:
         """Read a secret without its versions; None when there is none."""
-        found = self._call(name, "secrets.get", self._client.get_secret, absent=True, name=name)
+        found = self._call(name, "secrets.get", self._client.get_secret, passed=_ABSENT, name=name)
         return None if found is None else Entry(str(found.name), dict(found.labels), str(found.etag))
 
     def secrets(self, parent: str, labels: Mapping[str, str]) -> Sequence[str]:
@@ -184,18 +191,11 @@ class SecretManager:
         """
         parent, _, secret_id = name.rpartition("/secrets/")
         replication = {} if "/locations/" in parent else {"replication": {"automatic": {}}}
-        request = {
-            "parent": parent,
-            "secret_id": secret_id,
-            "secret": {**replication, "labels": dict(labels)},
-        }
-        try:
-            self._call(name, "secrets.create", self._client.create_secret, request=request)
-        except SecretManagerError as error:
-            if error.code == "exists":
-                return False
-            raise
-        return True
+        secret = {**replication, "labels": dict(labels)}
+        request = {"parent": parent, "secret_id": secret_id, "secret": secret}
+        create = self._client.create_secret
+        made = self._call(name, "secrets.create", create, passed="ALREADY_EXISTS", request=request)
+        return made is not None
 
     def delete(self, name: str, etag: str) -> None:
         """Delete a secret with all its versions, for good; one that is gone is none to delete.
@@ -203,7 +203,7 @@ class SecretManager:
         One whose etag is another by now is refused.
         """
         request = {"name": name, "etag": etag}
-        self._call(name, "secrets.delete", self._client.delete_secret, absent=True, request=request)
+        self._call(name, "secrets.delete", self._client.delete_secret, passed=_ABSENT, request=request)
 
     def versions(self, secret: str) -> Sequence[Version]:
         """List all versions of a secret, the newest first."""
@@ -212,7 +212,7 @@ class SecretManager:
 
     def version(self, name: str) -> Version | None:
         """Read a version without its payload, by its number or an alias; None when there is none."""
-        found = self._call(name, "versions.get", self._client.get_secret_version, absent=True, name=name)
+        found = self._call(name, "versions.get", self._client.get_secret_version, passed=_ABSENT, name=name)
         return None if found is None else _version(found)
 
     def access(self, name: str) -> Payload:
@@ -223,94 +223,85 @@ class SecretManager:
     def add(self, secret: str, content: bytes) -> Version:
         """Add a version. After a lost answer, one that was added nevertheless is taken, not added again."""
         newest = max((each.number for each in self.versions(secret)), default=0)
-        begun = False
-
-        def attempt(**given: Any) -> Version:
-            nonlocal begun
-            if begun and (found := self._added(secret, newest, content)):
-                return found
-            begun = True
-            return _version(self._client.add_secret_version(**given))
-
         request = {"parent": secret, "payload": {"data": content}}
-        return self._call(secret, "versions.add", attempt, request=request)
+        done = partial(self._added, secret, newest, content)
+        return self._write(secret, "add", request, done)
 
     def enable(self, version: Version) -> Version:
         """Let a disabled version be read again; one whose etag is another by now is refused."""
-        return self._turn(
-            version, VersionState.ENABLED, "versions.enable", self._client.enable_secret_version
-        )
+        return self._turn(version, VersionState.ENABLED, "enable")
 
     def disable(self, version: Version) -> Version:
         """Keep a version from being read; one whose etag is another by now is refused."""
-        return self._turn(
-            version, VersionState.DISABLED, "versions.disable", self._client.disable_secret_version
-        )
+        return self._turn(version, VersionState.DISABLED, "disable")
 
     def destroy(self, version: Version) -> Version:
         """Take the payload of a version away for good; one whose etag is another by now is refused."""
-        return self._turn(
-            version, VersionState.DESTROYED, "versions.destroy", self._client.destroy_secret_version
-        )
+        return self._turn(version, VersionState.DESTROYED, "destroy")
 
-    def _turn(self, version: Version, state: VersionState, right: str, method: Callable[..., Any]) -> Version:
+    def _turn(self, version: Version, state: VersionState, verb: str) -> Version:
         """Turn a version; after a lost answer, one that is in the state nevertheless is not turned again."""
-        begun = False
 
-        def attempt(**given: Any) -> Version:
-            nonlocal begun
-            if begun and (found := self.version(version.name)) and found.state is state:
-                return found
-            begun = True
-            return _version(method(**given))
+        def done() -> Version | None:
+            found = self.version(version.name)
+            return found if found and found.state is state else None
 
-        request = {"name": version.name, "etag": version.etag}
-        return self._call(version.name, right, attempt, request=request)
+        return self._write(version.name, verb, {"name": version.name, "etag": version.etag}, done)
 
     def _added(self, secret: str, newest: int, content: bytes) -> Version | None:
         """Find a version with this payload among those that were not there before."""
-        for each in self.versions(secret):
-            if each.number <= newest:
-                break
-            if each.state is VersionState.ENABLED and hmac.compare_digest(
-                self.access(each.name).content, content
-            ):
-                return each
-        return None
+        versions = (each for each in self.versions(secret) if each.number > newest)
+        readable = (each for each in versions if each.state is VersionState.ENABLED)
+        same = (each for each in readable if hmac.compare_digest(self.access(each.name).content, content))
+        return next(same, None)
+
+    def _write(
+        self, place: str, verb: str, request: Mapping[str, Any], done: Callable[[], Version | None]
+    ) -> Version:
+        """Have a version written. done: finds what was written, after an answer that was lost."""
+        method, begun = getattr(self._client, f"{verb}_secret_version"), False
+
+        def attempt(**given: Any) -> Version:
+            nonlocal begun
+            found = done() if begun else None
+            begun = True
+            return found or _version(method(**given))
+
+        return self._call(place, f"versions.{verb}", attempt, request=request)
 
     def _list(self, place: str, right: str, method: Callable[..., Any], **given: Any) -> list[Any]:
         """Return what is on all pages."""
 
         def pages(**asked: Any) -> list[Any]:
-            return list(method(**asked))
+            return [*method(**asked)]
 
         return self._call(place, right, pages, **given)
 
     def _call(
-        self, place: str, right: str, method: Callable[..., Any], *, absent: bool = False, **given: Any
+        self, place: str, right: str, method: Callable[..., Any], *, passed: str = "", **given: Any
     ) -> Any:
+        """Make a call, again while it fails for a moment. passed: the code of what is answered with None."""
         from google.api_core.exceptions import GoogleAPICallError, RetryError
         from google.api_core.retry import Retry
         from google.auth.exceptions import GoogleAuthError
         from google.protobuf.json_format import ParseError
         from requests.exceptions import RequestException
 
-        patience = self._patience
         repeatedly: Callable[[Callable[[], Any]], Callable[[], Any]] = Retry(
             predicate=lambda error: _code(error) in PASSING,
-            initial=patience.first_pause,
-            maximum=patience.longest_pause,
-            timeout=patience.in_all,
+            initial=self._patience.first_pause,
+            maximum=self._patience.longest_pause,
+            timeout=self._patience.in_all,
         )
         try:
-            return repeatedly(lambda: method(**given, retry=None, timeout=patience.attempt))()
+            return repeatedly(lambda: method(**given, retry=None, timeout=self._patience.attempt))()
         except (GoogleAPICallError, GoogleAuthError, RequestException) as error:
             code = _code(error)
         except ParseError:
             code = _UNREADABLE
         except RetryError as error:
             code = _code(error.cause)
-        if absent and code == "NOT_FOUND":
+        if code == passed:
             return None
         raise _failure(place, right, code)
 
@@ -322,36 +313,32 @@ _opening = Lock()
 def open_secret_manager(target: SecretManagerTarget, patience: Patience | None = None) -> SecretManager:
     """Open the one connection of this process to a target; raises SecretManagerError without an identity."""
     key = (target, patience or Patience())
-    if RECORDED in os.environ:
-        raise SecretManagerError(
-            code="unreachable",
-            place="Secret Manager",
-            problem="this is a review without keys, and no cloud is asked",
-            fix="preview with the cloud to know",
-        )
+    refuse_unasked(SecretManagerError, "Secret Manager", "cloud")
     with _opening:
         if key not in _opened:
             _opened[key] = new_secret_manager(*key)
         return _opened[key]
 
 
+def configured_secret_manager(
+    read: Callable[[str], str | None], location: str | None = None
+) -> SecretManager:
+    """Open the one connection to where a stack's configuration says; raises as `open_secret_manager`."""
+    return open_secret_manager(SecretManagerTarget.configured(read).at(location))
+
+
 def new_secret_manager(target: SecretManagerTarget, patience: Patience | None = None) -> SecretManager:
     """Open a connection of one's own; raises SecretManagerError without an identity."""
-    return SecretManager(_client(target), patience or Patience())
-
-
-def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
     with IMPORT_LOCK:
         from google.api_core.client_options import ClientOptions
         from google.auth.exceptions import DefaultCredentialsError
         from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
 
     endpoint = target.endpoint and target.endpoint.rstrip("/").removesuffix("/v1")
+    options = ClientOptions(api_endpoint=endpoint)
     try:
-        return SecretManagerServiceClient(
-            credentials=_identity(target),
-            transport="rest",
-            client_options=ClientOptions(api_endpoint=endpoint),
+        client = SecretManagerServiceClient(
+            credentials=_identity(target), transport="rest", client_options=options
         )
     except (DefaultCredentialsError, ValueError):  # of no login, and of a key that is no JSON
         raise SecretManagerError(
@@ -360,6 +347,7 @@ def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
             problem="there is no login to Google Cloud here, so it cannot be asked",
             fix="sign in with `gcloud auth application-default login`, or set gcp:accessToken",
         ) from None
+    return SecretManager(client, patience or Patience())
 
 
 def _identity(target: SecretManagerTarget) -> Any:
@@ -408,8 +396,7 @@ def _code(error: BaseException | None) -> str:
     match error:
         case GoogleAPICallError():
             stated = _stated(error.response)
-            http = int(error.code or 0)
-            by_http = _CODES.get(http) or _PASSING_CODES.get(http) or f"HTTP {http}"
+            by_http = _CODES.get(int(error.code or 0), f"HTTP {int(error.code or 0)}")
             return stated if stated in Code.keys() else by_http  # noqa: SIM118 - an enum of protobuf, no dict
         case Timeout():
             return "DEADLINE_EXCEEDED"
@@ -428,25 +415,23 @@ def _stated(response: Any) -> str:
         return ""
 
 
+_MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
+    _ABSENT: ("absent", "see whether it was deleted, or is in another project; then run again"),
+    "ALREADY_EXISTS": ("exists", "look at who made it, and choose another name"),
+    "PERMISSION_DENIED": ("not-allowed", "give the identity that runs this secretmanager.{right} there"),
+    "UNAUTHENTICATED": ("not-allowed", "sign in to Google Cloud again, or set a new gcp:accessToken"),
+    **dict.fromkeys(PASSING, ("unreachable", "run again once it answers; what was begun is finished then")),
+    _UNREADABLE: (
+        "refused",
+        "correct gcp:secretManagerCustomEndpoint: what answers there is another service",
+    ),
+}
+"""Google's code → ours, and the fix; right: of the call."""
+
+_OTHERWISE: Final = "refused", "look at it in the console of Google Cloud, then run again"
+
+
 def _failure(place: str, right: str, code: str) -> SecretManagerError:
-    match code:
-        case "NOT_FOUND":
-            kind, fix = "absent", "see whether it was deleted, or is in another project; then run again"
-        case "ALREADY_EXISTS":
-            kind, fix = "exists", "look at who made it, and choose another name"
-        case "PERMISSION_DENIED":
-            kind, fix = "not-allowed", f"give the identity that runs this secretmanager.{right} there"
-        case "UNAUTHENTICATED":
-            kind, fix = "not-allowed", "sign in to Google Cloud again, or set a new gcp:accessToken"
-        case _ if code in PASSING:
-            kind, fix = "unreachable", "run again once it answers; what was begun is finished then"
-        case _ if code == _UNREADABLE:
-            kind, fix = (
-                "refused",
-                "correct gcp:secretManagerCustomEndpoint: what answers there is another service",
-            )
-        case _:
-            kind, fix = "refused", "look at it in the console of Google Cloud, then run again"
-    return SecretManagerError(
-        code=kind, place=place, problem=f"Secret Manager answers {code} to {right}", fix=fix
-    )
+    kind, fix = _MEANINGS.get(code, _OTHERWISE)
+    problem = f"Secret Manager answers {code} to {right}"
+    return SecretManagerError(code=kind, place=place, problem=problem, fix=fix.format(right=right))

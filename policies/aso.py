@@ -14,26 +14,10 @@ from typing import Any, Final
 
 from rule import SECRETS, UNKNOWN, Resource, resource_rule, stack_rule
 
-from components.aso_credentials.keys import (
-    AUTH_MODE,
-    CERTIFICATE,
-    CERTIFICATE_PASSWORD,
-    CLIENT,
-    CLIENT_SECRET,
-    CLOUD,
-    CREDENTIAL_FROM,
-    GLOBAL_SETTINGS,
-    NAMESPACE_SECRET,
-    OPERATOR_NAMESPACE,
-    POD_IDENTITY,
-    REQUIRED,
-    SUBSCRIPTION,
-    TENANT,
-    WORKLOAD_IDENTITY,
-)
+from components.aso_credentials import keys
 from components.naming import is_object_name
 
-_MODES: Final = ("", WORKLOAD_IDENTITY, POD_IDENTITY)
+_MODES: Final = ("", keys.WORKLOAD_IDENTITY, keys.POD_IDENTITY)
 _GLOBAL_KEY: Final = re.compile(
     r"USE_(WORKLOAD|POD)_IDENTITY_AUTH|AZURE_WORKLOAD_IDENTITY_AUTH_MODE|ALLOW_MULTI_ENV_MANAGEMENT"
     r"|AZURE_TARGET_NAMESPACES|AZURE_OPERATOR_MODE|AZURE_SYNC_PERIOD|DEFAULT_RECONCILE_POLICY"
@@ -72,9 +56,10 @@ def _all_keys_known(secret: Resource) -> bool:
 
 def _is_scoped(secret: Resource) -> bool:
     """Whether ASO would take the Secret for a credential; one that a workload reads lacks a subscription."""
-    name, keys = secret.text("metadata", "name"), _keys(secret)
-    return name != GLOBAL_SETTINGS and (
-        name == NAMESPACE_SECRET or (SUBSCRIPTION in keys and (CLIENT in keys or TENANT in keys))
+    name, held = secret.text("metadata", "name"), _keys(secret)
+    return name != keys.GLOBAL_SETTINGS and (
+        name == keys.NAMESPACE_SECRET
+        or (keys.SUBSCRIPTION in held and (keys.CLIENT in held or keys.TENANT in held))
     )
 
 
@@ -82,20 +67,20 @@ def _is_scoped(secret: Resource) -> bool:
     types=SECRETS,
     description="The two Secrets that ASO reads by name must contain what it reads there.",
     fix="name the Secret otherwise; a credential ASO takes by itself has the three AZURE_… ids",
-    config={"operatorNamespace": {"type": "string", "default": OPERATOR_NAMESPACE}},
+    config={"operatorNamespace": {"type": "string", "default": keys.OPERATOR_NAMESPACE}},
 )
 def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
     """Refuse settings that are not read, and a Secret that would take over a whole namespace by its name."""
     name, namespace = secret.text("metadata", "name"), secret.text("metadata", "namespace")
-    operator = secret.config.get("operatorNamespace", OPERATOR_NAMESPACE)
-    if name == GLOBAL_SETTINGS and namespace is not None and namespace != operator:
-        yield f"metadata.name is {GLOBAL_SETTINGS}, outside the operator's namespace"
+    operator = secret.config.get("operatorNamespace", keys.OPERATOR_NAMESPACE)
+    if name == keys.GLOBAL_SETTINGS and namespace is not None and namespace != operator:
+        yield f"metadata.name is {keys.GLOBAL_SETTINGS}, outside the operator's namespace"
     if (
-        name == NAMESPACE_SECRET
+        name == keys.NAMESPACE_SECRET
         and _all_keys_known(secret)
         and not any(key.startswith("AZURE_") for key in _keys(secret))
     ):
-        yield f"metadata.name is {NAMESPACE_SECRET}, but no key is one of ASO's"
+        yield f"metadata.name is {keys.NAMESPACE_SECRET}, but no key is one of ASO's"
 
 
 @resource_rule(
@@ -105,17 +90,17 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
 )
 def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
     """Refuse what ASO would refuse at every reconcile."""
-    keys = _keys(secret)
-    if not _is_scoped(secret) or not keys or not _all_keys_known(secret):
+    held = _keys(secret)
+    if not _is_scoped(secret) or not held or not _all_keys_known(secret):
         return
-    for key in REQUIRED:
-        if key not in keys:
+    for key in keys.REQUIRED:
+        if key not in held:
             yield f"data.{key} is missing"
-    if CERTIFICATE_PASSWORD in keys and CERTIFICATE not in keys:
-        yield f"data.{CERTIFICATE_PASSWORD} stands without {CERTIFICATE}"
-    if any(key in keys for key in CLOUD):
+    if keys.CERTIFICATE_PASSWORD in held and keys.CERTIFICATE not in held:
+        yield f"data.{keys.CERTIFICATE_PASSWORD} stands without {keys.CERTIFICATE}"
+    if any(key in held for key in keys.CLOUD):
         yield from (
-            f"data.{key} is missing beside the others of its cloud" for key in CLOUD if key not in keys
+            f"data.{key} is missing beside the others of its cloud" for key in keys.CLOUD if key not in held
         )
 
 
@@ -126,13 +111,13 @@ def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
 )
 def aso_secret_one_method(secret: Resource) -> Iterator[str]:
     """Refuse a second method: ASO takes the first in its own order and never tells."""
-    keys = _keys(secret)
+    held = _keys(secret)
     if not _is_scoped(secret):
         return
-    methods = [key for key in (CLIENT_SECRET, CERTIFICATE, AUTH_MODE) if key in keys]
+    methods = [key for key in (keys.CLIENT_SECRET, keys.CERTIFICATE, keys.AUTH_MODE) if key in held]
     for key in methods[1:]:
         yield f"data.{key} is ignored, as {methods[0]} is there"
-    if methods == [AUTH_MODE] and _text(secret, AUTH_MODE) not in (None, *_MODES):
+    if methods == [keys.AUTH_MODE] and _text(secret, keys.AUTH_MODE) not in (None, *_MODES):
         yield "data.AUTH_MODE is neither workloadidentity nor podidentity"
 
 
@@ -149,8 +134,8 @@ def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description=f"Settings of the operator must be in {GLOBAL_SETTINGS} only.",
-    fix=f"move the key into {GLOBAL_SETTINGS}",
+    description=f"Settings of the operator must be in {keys.GLOBAL_SETTINGS} only.",
+    fix=f"move the key into {keys.GLOBAL_SETTINGS}",
 )
 def aso_secret_no_global_key(secret: Resource) -> Iterator[str]:
     """Refuse settings that ASO reads at its start only: in a credential it ignores them."""
@@ -171,7 +156,7 @@ def _text(secret: Resource, key: str) -> str | None:
 @resource_rule(
     types=_RESOURCES,
     description="A resource of ASO must name its credential in the annotation that ASO reads.",
-    fix=f"write metadata.annotations and {CREDENTIAL_FROM}",
+    fix=f"write metadata.annotations and {keys.CREDENTIAL_FROM}",
 )
 def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
     """Refuse near misses: ASO would silently use the credential of the namespace or the global one."""
@@ -180,7 +165,7 @@ def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
     for field in ("annotations", "labels"):
         for key in resource.mapping("metadata", field):
             written = re.sub(r"[-_.]", "", key.rpartition("/")[2]).lower()
-            is_right = key == CREDENTIAL_FROM and field == "annotations"
+            is_right = key == keys.CREDENTIAL_FROM and field == "annotations"
             if written in ("credentialfrom", "credentialsfrom") and not is_right:
                 yield f"metadata.{field}.{key} is not what ASO reads"
 
@@ -192,10 +177,10 @@ def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
 )
 def aso_annotation_value(resource: Resource) -> Iterator[str]:
     """Refuse names ASO cannot follow, another namespace's above all."""
-    name = resource.text("metadata", "annotations", CREDENTIAL_FROM)
+    name = resource.text("metadata", "annotations", keys.CREDENTIAL_FROM)
     if name is None:
         return
-    path = f"metadata.annotations.{CREDENTIAL_FROM}"
+    path = f"metadata.annotations.{keys.CREDENTIAL_FROM}"
     if not name:
         yield f"{path} is empty"
     elif "/" in name:
@@ -214,12 +199,10 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
     made = [(place, one) for one in resources for place in _places(one)]
     declared = {place: one for place, one in made if one.type in SECRETS}
     delivered = {place for place, one in made if one.type not in SECRETS}
-    path = f"metadata.annotations.{CREDENTIAL_FROM}"
+    path = f"metadata.annotations.{keys.CREDENTIAL_FROM}"
     for one in resources:
-        name, namespace = (
-            one.text("metadata", "annotations", CREDENTIAL_FROM),
-            one.text("metadata", "namespace"),
-        )
+        name = one.text("metadata", "annotations", keys.CREDENTIAL_FROM)
+        namespace = one.text("metadata", "namespace")
         if not one.is_a(*_RESOURCES) or not name or namespace is None:
             continue
         place = (namespace, name)
@@ -227,7 +210,7 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
             continue
         if place not in declared:
             yield one.urn, f"{path} names a Secret that is not declared in the namespace"
-        elif not _may_have(declared[place], REQUIRED):
+        elif not _may_have(declared[place], keys.REQUIRED):
             yield one.urn, f"{path} names a Secret that is not a credential of ASO"
 
 
@@ -247,8 +230,8 @@ def _said(resource: Resource, path: Sequence[str]) -> Any:
 
 
 def _may_have(secret: Resource, wanted: Collection[str]) -> bool:
-    keys = _keys(secret)
-    return not keys or not _all_keys_known(secret) or all(key in keys for key in wanted)
+    held = _keys(secret)
+    return not held or not _all_keys_known(secret) or all(key in held for key in wanted)
 
 
 def _may_be(place: tuple[str, str], other: tuple[Any, Any]) -> bool:

@@ -70,9 +70,11 @@ def _to_azure(resource: Resource) -> Iterator[tuple[str, Resource]]:
         yield "spec.", replace(resource, inputs=resource.mapping("spec"))
 
 
-def _take_down(federation: Resource) -> None:
+def _taken_down(federation: Resource) -> Iterator[tuple[str, Resource]]:
+    """Yield what Azure is told of a federated credential, whose identity is taken down."""
     group, name = federation.text("resourceGroupName"), federation.text("resourceName")
     _OWNERS[federation.urn] = None if group is None or name is None else (group.lower(), name.lower())
+    yield from _to_azure(federation)
 
 
 @resource_rule(
@@ -83,15 +85,14 @@ def _take_down(federation: Resource) -> None:
 )
 def azure_federation_issuer(federation: Resource) -> Iterator[str]:
     """Refuse an issuer no token has, or one that is not the environment's, where its file lists them."""
-    _take_down(federation)
-    for place, one in _to_azure(federation):
+    for place, one in _taken_down(federation):
         issuer, issuers = one.text("issuer"), one.config.get("issuers", [])
         if not one.inputs.keys() & {"issuer", "issuerFromConfig"}:
             yield f"{place}issuer is missing"
         elif issuer is not None and (not issuer.startswith("https://") or issuer.split() != [issuer]):
             yield f"{place}issuer is not an https URL without blanks"
         elif issuer is not None and issuers and issuer not in issuers:
-            yield f"{place}issuer is none of this environment"
+            yield f"{place}issuer is not one of this environment"
 
 
 @resource_rule(
@@ -101,8 +102,7 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
 )
 def azure_federation_subject(federation: Resource) -> Iterator[str]:
     """Refuse a subject no ServiceAccount has; there are no wildcards."""
-    _take_down(federation)
-    for place, one in _to_azure(federation):
+    for place, one in _taken_down(federation):
         subject = one.inputs.get("subject")
         if subject is UNKNOWN or "subjectFromConfig" in one.inputs:
             continue
@@ -118,8 +118,7 @@ def azure_federation_subject(federation: Resource) -> Iterator[str]:
 )
 def azure_federation_audience(federation: Resource) -> Iterator[str]:
     """Refuse any other audience: the exchange would refuse every token."""
-    _take_down(federation)
-    for place, one in _to_azure(federation):
+    for place, one in _taken_down(federation):
         audiences = one.inputs.get("audiences")
         if audiences is not UNKNOWN and audiences not in ([AUDIENCE], [UNKNOWN]):
             yield f"{place}audiences is not the one of Entra's token exchange"

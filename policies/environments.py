@@ -30,7 +30,7 @@ def estate_resource_types(resource: Resource) -> Iterator[str]:
     """Refuse what is not meant to run here."""
     allowed = resource.config.get("allowed", [])
     if allowed and not resource.is_a("pulumi:*", *allowed):
-        yield "its type is none of those allowed"
+        yield "its type is not allowed"
 
 
 @resource_rule(
@@ -47,15 +47,15 @@ def estate_regions(resource: Resource) -> Iterator[str]:
         return
     for path in ("location", "region", "zone"):
         if (given := resource.text(path)) is not None and _region(given) not in allowed:
-            yield f"{path} is none of the environment's"
+            yield f"{path} is not a region of the environment"
     if resource.is_known("replication", "auto") and resource.mapping("replication").get("auto") is not None:
         yield "replication.auto puts replicas anywhere"
     for index, replica in resource.objects("replication", "userManaged", "replicas"):
         if (given := replica.text("location")) is not None and _region(given) not in allowed:
-            yield f"replication.userManaged.replicas[{index}].location is none of the environment's"
+            yield f"replication.userManaged.replicas[{index}].location is not a region of the environment"
     for index, place in resource.objects("locations"):
         if (given := place.text("locationName")) is not None and _region(given) not in allowed:
-            yield f"locations[{index}].locationName is none of the environment's"
+            yield f"locations[{index}].locationName is not a region of the environment"
 
 
 def _region(name: str) -> str:
@@ -73,7 +73,7 @@ def estate_account_types(claim: Resource) -> Iterator[str]:
     """Refuse a claim on a kind of account that is kept for another environment."""
     allowed, type_ = claim.config.get("allowed", []), claim.text("type")
     if allowed and type_ is not None and not any(fnmatchcase(type_, one) for one in allowed):
-        yield "type is none that the environment offers"
+        yield "type is not offered by the environment"
 
 
 @resource_rule(

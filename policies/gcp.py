@@ -11,6 +11,8 @@ from pulumi_policy import EnforcementLevel, Secret
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from rule import UNKNOWN, Resource, resource_rule
 
+from components.pull_secret.names import SAME_FOR_ALL
+
 _SECRETS: Final = ("gcp:secretmanager/secret:Secret", "gcp:secretmanager/regionalSecret:RegionalSecret")
 _VERSIONS: Final = (
     "gcp:secretmanager/secretVersion:SecretVersion",
@@ -30,12 +32,6 @@ _LISTS: Final = (
 """What says who may do what beside IAM."""
 
 _PULL_SECRET: Final = re.compile(r"hyperfleet-([a-z0-9_-]{1,63})-pull-secret")
-_LABELS: Final = {
-    "managed-by": "hyperfleet",
-    "adapter": "pullsecret",
-    "resource-type": "pull-secret",
-    "hyperfleet-version": "v1",
-}
 _CLUSTER_ID: Final = "cluster-id"
 _EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
 _PUBLIC_LISTS: Final = ("publicRead", "publicReadWrite", "authenticatedRead")
@@ -64,14 +60,14 @@ def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=_SECRETS,
     description="A pull secret must have the five labels of HyperFleet.",
-    fix=f"set {', '.join(f'{key}={value}' for key, value in _LABELS.items())} and {_CLUSTER_ID}",
+    fix=f"set {', '.join(f'{key}={value}' for key, value in SAME_FOR_ALL.items())} and {_CLUSTER_ID}",
 )
 def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
     """Refuse a secret without a known owner."""
     if not _is_pull_secret(secret) or secret.inputs.get("labels") is UNKNOWN:
         return
     labels = secret.mapping("labels")
-    for key, wanted in _LABELS.items():
+    for key, wanted in SAME_FOR_ALL.items():
         if labels.get(key) is not UNKNOWN and labels.get(key) != wanted:
             yield f"labels.{key} is not {wanted}"
     if labels.get(_CLUSTER_ID) in ("", None):

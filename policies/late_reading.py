@@ -207,14 +207,6 @@ def _by_type(
     return answer_by_type
 
 
-def _is_enabled(level: EnforcementLevel, _: TypedPolicy) -> bool:
-    return level is not EnforcementLevel.DISABLED
-
-
-def _remedies(level: EnforcementLevel, policy_: TypedPolicy) -> bool:
-    return level is EnforcementLevel.REMEDIATE and policy_.has_remediation()
-
-
 def _configure_nothing(_: Any) -> None: ...
 
 
@@ -225,6 +217,9 @@ def read_late() -> None:
     host.deserialize_properties = _deserialized
     host.unknown_checking_proxy = _proxied
     servicer = vars(host)["_PolicyAnalyzerServicer"]
-    servicer.Analyze = _by_type(servicer.Analyze, _is_enabled)
-    servicer.Remediate = _by_type(servicer.Remediate, _remedies)
+    servicer.Analyze = _by_type(servicer.Analyze, lambda level, _: level is not EnforcementLevel.DISABLED)
+    servicer.Remediate = _by_type(
+        servicer.Remediate,
+        lambda level, one: level is EnforcementLevel.REMEDIATE and one.has_remediation(),
+    )
     servicer._configure_runtime_settings = _configure_nothing

@@ -116,7 +116,14 @@ def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
     if isinstance(type_, str) and (
         hyperscaler_of(type_) is None or type_ != type_.lower() or not is_label_value(type_)
     ):
-        yield f"{path} is of no cloud that is known"
+        yield f"{path} is not of a known cloud"
+
+
+def _is_remembered(secret: Resource, key: str) -> bool:
+    """Whether the program gives this key to an account whose Secret was lost, and says so; or may do both."""
+    is_given = key in (*keys.REMEMBERED_LABELS, *keys.REMEMBERED_ANNOTATIONS)
+    path = ("metadata", "annotations", keys.REMEMBERED)
+    return is_given and (secret.text(*path) == "true" or not secret.is_known(*path))
 
 
 @resource_rule(
@@ -128,7 +135,7 @@ def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
     """Refuse a declared state or token: every update would put it back over a live claim."""
     for field in ("labels", "annotations"):
         for key in secret.mapping("metadata", field):
-            if key in _PROTOCOL:
+            if key in _PROTOCOL and not _is_remembered(secret, key):
                 yield f"metadata.{field}.{key} is declared"
 
 
@@ -144,7 +151,7 @@ def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
     path = f"metadata.labels.{key}"
     if key not in labels:
         return
-    if BRING_YOUR_OWN not in annotations and secret.is_known("metadata", "annotations"):
+    if BRING_YOUR_OWN not in annotations and not _is_remembered(secret, TENANT_NAME):
         yield f"{path} is declared on an account that was not brought"
     elif isinstance(brought, str) and brought != "true":
         yield f"metadata.annotations.{BRING_YOUR_OWN} is not true"

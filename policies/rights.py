@@ -55,7 +55,7 @@ def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
             if _touches_secrets(rule) and "*" in _words(rule, key):
                 yield f"rules[{index}].{key} has a wildcard that covers Secrets"
         if _touches_secrets(rule) and _words(rule, "verbs") >= _EVERY_VERB:
-            yield f"rules[{index}].verbs are all that there are"
+            yield f"rules[{index}].verbs grants all verbs"
 
 
 @resource_rule(

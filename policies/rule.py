@@ -10,15 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, cast
 
-from late_reading import (
-    UNKNOWN,
-    Late,
-    TypedPolicy,
-    is_one_of,
-    known_text,
-    resource_type,
-    with_secrets,
-)
+from late_reading import UNKNOWN, Late, TypedPolicy, is_one_of, known_text, resource_type, with_secrets
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
@@ -134,12 +126,21 @@ def resource_rule(
             if late.touched:
                 report_violation(UNDECIDED, None)
 
+        def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
+            inputs = with_secrets(args.props)
+            said = (known_text(inputs.get(key)) for key in ("apiVersion", "kind"))
+            type_ = resource_type(args.resource_type, *said)
+            if not is_one_of(type_, asked):
+                args.not_applicable()
+            return remedy and remedy(Resource(type_, inputs, args.urn, args.get_config()))
+
         return TypedPolicy(
             types,
             _name(check),
             description,
             validate=validate,
-            remediate=remedy and _remediation(remedy, types),
+            # the host takes the inputs themselves; its type asks for an awaitable of them only
+            remediate=cast("ResourceRemediation", remediate) if remedy else None,
             enforcement_level=level,
             remediation_steps=fix,
             config_schema=_schema(config),
@@ -204,22 +205,6 @@ def stack_rule(
 
 def _name(rule: Callable[..., Any]) -> str:
     return rule.__name__.replace("_", "-")
-
-
-def _remediation(remedy: Remedy, types: Sequence[str]) -> ResourceRemediation:
-    asked = tuple(types)
-
-    def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
-        inputs = with_secrets(args.props)
-        type_ = resource_type(
-            args.resource_type, *(known_text(inputs.get(key)) for key in ("apiVersion", "kind"))
-        )
-        if not is_one_of(type_, asked):
-            args.not_applicable()
-        return remedy(Resource(type_, inputs, args.urn, args.get_config()))
-
-    # The host takes the inputs themselves; its type asks for an awaitable of them only.
-    return cast("ResourceRemediation", remediate)
 
 
 def _late(props: Any) -> Late:

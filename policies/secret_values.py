@@ -8,18 +8,19 @@ but digests under a key that dies with the process.
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
+from late_reading import UNKNOWN_TEXTS
 from pulumi import Archive, Asset
-from pulumi_policy import Secret, proxy
+from pulumi_policy import Secret
 from rule import Resource, resource_rule, stack_rule
 from secret_texts import Digests, Trace, Traces, decode, is_ordinary, is_public
 from stack_config import STACK_CONFIG
 
+from components.documents import json_within
 from components.naming import is_guid
 from components.seals import COULD_NOT, SEALED
 from components.stack_config.cloud_keys import plain_logins
@@ -33,8 +34,6 @@ _SHORTEST_MARKED: Final = 16
 """Characters. Whole objects are marked, so plain words beside a secret are, too; no secret is so short."""
 
 _FIX: Final = "pass on the Output itself or a reference to its Secret, and rotate what was ever deployed"
-
-_UNKNOWN: Final = frozenset(text for name, text in vars(proxy).items() if name.startswith("UNKNOWN_"))
 
 
 class Sightings:
@@ -122,20 +121,12 @@ def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> I
 
 def _secret_texts(text: str, *, are_entries: bool = False) -> Iterator[str]:
     yield text
-    document = _document(text)
+    document = json_within(text)
     for path, text_, _ in _leaves("", document, is_secret=True) if document is not None else ():
-        if are_entries or _document(text_) is not None:
+        if are_entries or json_within(text_) is not None:
             yield from _secret_texts(text_)
         elif _tells(path) and not is_public(text_):
             yield text_
-
-
-def _document(text: str) -> Any:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict | list) else None
 
 
 def _leaves(
@@ -159,7 +150,7 @@ def _leaves(
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _leaves(f"{path}[{index}]", item, is_secret=is_secret, named=named)
-    elif isinstance(value, str) and value not in _UNKNOWN:
+    elif isinstance(value, str) and value not in UNKNOWN_TEXTS:
         yield path, value, is_secret
 
 

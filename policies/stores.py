@@ -13,7 +13,7 @@ from typing import Final
 from pulumi_policy import EnforcementLevel
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
-from components.secret_stores.eso_providers import capability_of
+from components.secret_stores.eso_providers import facts_of
 
 _DIRECT: Final = (
     "pulumi-python:dynamic/credfleet:SecretRead",
@@ -91,7 +91,7 @@ def stores_used_as_they_can(resources: Sequence[Resource]) -> Iterator[tuple[str
                 kind, name = ref.text("kind") or "SecretStore", ref.text("name")
                 home = one.text("metadata", "namespace") if kind == "SecretStore" else None
                 key = kinds.get((kind, home, name), "") if name and (home or kind != "SecretStore") else ""
-                if capability_of(key) == unfit:
+                if facts_of(key).get("can") == unfit:
                     yield one.urn, f"{path} names a {kind} of kind {key}, which is {unfit}"
 
 

@@ -105,7 +105,7 @@ class AccountKeyProvider(DynamicProvider):
                 yield str(each["name"])
 
 
-class AccountKey(DynamicResource[AccountKeyArgs], module="credfleet", name="AccountKey"):
+class AccountKey(DynamicResource[AccountKeyArgs]):
     """What a claim has of a rotated key."""
 
     provider = AccountKeyProvider

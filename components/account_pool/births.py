@@ -1,22 +1,62 @@
-"""With which labels and annotations the program declares the members of a pool: the lost ones are not new."""
+"""With which labels and annotations the program declares the members of a pool: the lost ones are not new.
+
+What the cluster forgot of an account, the stack's own state remembers. That is asked only if a member that
+was declared before has no Secret: of a stack without a state yet, the CLI has nothing to read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pulumi
+from pulumi.runtime import invoke_async
 
 from components.account_pool.claim_forecast import ClaimForecasts
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import Member
 from components.account_pool.core.rebirth import Marks, birth_lines, kept_marks, marks_of_lost
-from components.account_pool.remembered import recall
 from components.account_pool.roster import PoolRoster
+from components.recalled import READ, resources_in, this_stack
 from components.waiting import apply_to_unknowns
 
 Texts: TypeAlias = pulumi.Input[Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """made: the members that had Secrets, None where the state does not tell. owners: Secret → tenant."""
+
+    made: frozenset[str] | None = None
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def was_made(self, member: str) -> bool:
+        """Whether a member had its Secret; in doubt it had."""
+        return self.made is None or member in self.made or member in self.owners
+
+
+async def recall(namespace: str, noted: Sequence[str]) -> Remembered:
+    """Read the state of the running stack. noted: members whose Secrets an earlier update saw."""
+    try:
+        answer = await invoke_async(READ, {"stackName": this_stack()})
+    except Exception:  # a review, or a test, has no backend: nothing is known, so all is taken for made
+        return Remembered()
+    of_type: dict[str, list[Mapping[str, Any]]] = {}
+    for one in resources_in(answer).values():
+        outputs = one.get("outputs") or {}
+        if outputs.get("namespace") == namespace:
+            of_type.setdefault(str(one.get("type")).rpartition(":")[2], []).append(outputs)
+    claims = [
+        one for one in of_type.get("AccountClaim", []) if one.get("secretName") and not one.get("shared")
+    ]
+    made = [name for pool in of_type.get("AccountPool", ()) for name in pool.get("members") or ()]
+    is_unknown = not made and not noted and "PoolSeal" in of_type
+    return Remembered(
+        None if is_unknown else frozenset({*made, *noted}),
+        {str(one["secretName"]): str(one["tenant"]) for one in claims},
+    )
 
 
 class Births:
@@ -41,13 +81,13 @@ class Births:
     def metadata(self, shown: Member) -> tuple[Texts, Texts]:
         """Return labels and annotations of a member, of which what is declared is given."""
         if self._lost is not None and shown.name in self._forecasts.missing:
-            marked = self._lost.apply(lambda lost: lost.get(shown.name, Marks()).on(shown))
+            marked = self._lost.apply(lambda lost: lost.get(shown.name, Marks()).as_declared(shown).on(shown))
             labels = marked.apply(lambda member: self._scheme.labels(member.labels))
             return labels, marked.apply(lambda member: dict(member.annotations))
         marks = self._forecasts.born.get(shown.name)
         if shown.name in self._present:
             marks = kept_marks(self._present[shown.name], self._scheme)
-        marked = (marks or Marks()).on(shown)
+        marked = (marks or Marks()).as_declared(shown).on(shown)
         declared = {**marked.labels, **shown.labels}
         return self._scheme.labels(declared), {**marked.annotations, **shown.annotations}
 

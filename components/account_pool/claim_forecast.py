@@ -18,11 +18,12 @@ from components.account_pool.core.clock import ending_lines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.judgement import explain_cut
-from components.account_pool.core.keys import KEY_ID, KEY_OPERATION
-from components.account_pool.core.model import ClaimRequest, KeyPhase, Record
+from components.account_pool.core.keys import KEY_ID
+from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.moving import as_moved
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.rebirth import Marks, keep_away, marks_of_records
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import evacuation, forecast
 from components.account_pool.forecast.claims import leaving, vacancies
@@ -111,39 +112,35 @@ class ClaimForecasts:
         gone = leaving((each for each in snapshot.records if is_ours(each.tenant)), claims)
         moves = evacuation.plan_moves(snapshot, claims, settings.partition_keys, gone)
         held = {h: record.states.get(h, "") for record in snapshot.records for h in record.holders}
-        skipped = [
-            skips(move.forecast.refusal, required=claim.required or claim.holder in held)
-            for claim, move in zip(claims, moves, strict=True)
-        ]
-        asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
-        expected = [move.forecast for move in moves]
+        skipped = {
+            move.forecast
+            for move in moves
+            if skips(move.forecast.refusal, required=move.claim.required or move.claim.holder in held)
+        }
+        asked = [move.asked for move in moves]
         holders = {claim.holder for claim in claims}
         used = {one.member for one in snapshot.records if not holders.isdisjoint(one.holders)}
         told = [one for one in snapshot.members if not elsewhere or one.name in used]
-        cut_off = _cut_off(snapshot, asked, declared.namespace)
+        cut_off = _cut_off(snapshot, moves, declared.namespace)
         lines = (
             *(f"{WARNING}{one.place}: {one.problem}\n→ {one.fix}" for one in snapshot.problems),
             *(f"{WARNING}{line}" for line in ending_lines(told)),
             *forecast.lines(
-                expected,
+                [move.forecast for move in moves],
                 vacancies(snapshot, asked, settings.partition_keys),
-                [each for each, is_skipped in zip(expected, skipped, strict=True) if is_skipped],
+                skipped,
             ),
-            *(
-                f"{WARNING}{claim.tenant}/{claim.slot}: {why}"
-                for claim, why in zip(claims, cut_off, strict=True)
-                if why
-            ),
+            *(f"{WARNING}{tenant}/{slot}: {why}" for (tenant, slot), why in cut_off.items()),
             *forecast.joint_lines(snapshot, asked, settings.partition_keys),
         )
         return cls(
             {
-                (claim.tenant, claim.slot): {
-                    **({"held": held[claim.holder]} if claim.holder in held else {}),
-                    **_forecast(declared.namespace, move, is_skipped=is_skipped),
-                    **({"cut": cut} if cut else {}),
+                (claim := (move.claim.tenant, move.claim.slot)): {
+                    **({"held": held[move.claim.holder]} if move.claim.holder in held else {}),
+                    **_forecast(declared.namespace, move, is_skipped=move.forecast in skipped),
+                    **({"cut": cut_off[claim]} if claim in cut_off else {}),
                 }
-                for claim, move, is_skipped, cut in zip(claims, moves, skipped, cut_off, strict=True)
+                for move in moves
             },
             lines,
             seen,
@@ -163,17 +160,12 @@ class ClaimForecasts:
             member = None if record is None else members.get(record.member)
             if record is None or member is None:
                 continue
-            is_rotated = member.key_phase == KeyPhase.DELIVERED
-            if is_rotated or claim.holder in record.receipts:
-                said = member.annotations
-                operation = said.get(KEY_OPERATION) if is_rotated else None
+            operation, receipt = member.rotation, record.receipts.get(claim.holder)
+            if operation is not None or receipt is not None:
+                key = member.annotations.get(KEY_ID)
+                is_received = operation in (None, receipt)
                 found[f"{claim.tenant}/{claim.slot}"] = KeyInUse(
-                    claim.holder,
-                    record.name,
-                    member.name,
-                    operation,
-                    said.get(KEY_ID),
-                    operation in (None, record.receipts.get(claim.holder)),
+                    claim.holder, record.name, member.name, operation, key, is_received
                 )
         return found
 
@@ -219,12 +211,18 @@ def _as_moved(seen: PoolSnapshot, claims: Sequence[ClaimRequest], keys: Sequence
         raise pulumi.RunError(str(error)) from None
 
 
-def _cut_off(snapshot: PoolSnapshot, claims: Sequence[ClaimRequest], namespace: str) -> Sequence[str]:
-    """Return of each claim why its account is kept from its tenant; empty for one that is not."""
+def _cut_off(
+    snapshot: PoolSnapshot, moves: Sequence[evacuation.Move], namespace: str
+) -> Mapping[forecast.Claim, str]:
+    """Return the claims whose accounts are kept from their tenants, each with why."""
     away = {member.name: member for member in snapshot.members if member.is_cut_off}
     cut = [record for record in snapshot.records if record.member in away]
-    found = ((one for one in cut if _is_held(one, claim)) for claim in claims)
-    return ["".join(explain_cut(away[one.member], namespace) for one in held) for held in found]
+    return {
+        (move.claim.tenant, move.claim.slot): explain_cut(away[one.member], namespace)
+        for move in moves
+        for one in cut
+        if _is_held(one, move.asked)
+    }
 
 
 def _is_held(record: Record, claim: ClaimRequest) -> bool:

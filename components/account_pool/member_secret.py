@@ -6,22 +6,20 @@ module and the names of its classes are written into the state of stacks; they n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pulumi import Output
 
 from components.account_pool.member_data import account_data, data_fault, shape_of
 from components.dynamic import DynamicResource, Properties
 from components.errors import ProjectionError
-from components.projection.provider import MarkedArgs, MarkedProvider
+from components.projection.provider import MarkedArgs, MarkedProvider, Rendered
 
 
 class MemberSecretProvider(MarkedProvider):
     """Writes the Secret of an account of what its credential says where it is."""
 
-    def render(
-        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
-    ) -> tuple[str, Mapping[str, bytes]]:
+    def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
         """Return type and values of the Secret; raises ProjectionError for what no account is opened with."""
         del recipe
         [content], [place] = contents, places
@@ -31,7 +29,7 @@ class MemberSecretProvider(MarkedProvider):
         return "Opaque", account_data(content)
 
 
-class MemberSecret(DynamicResource[MarkedArgs], module="credfleet", name="MemberSecret"):
+class MemberSecret(DynamicResource[MarkedArgs]):
     """The Secret of an account, which follows its credential."""
 
     provider = MemberSecretProvider

@@ -198,7 +198,9 @@ class _Reading:
     def header(self, columns: Sequence[str], *, any_column: bool) -> tuple[Problem, ...]:
         alone = columns[0] if len(columns) == 1 else ""
         if separator := next((each for each in _SEPARATORS if each in alone), None):
-            problem = f"its columns are separated by {_SEPARATORS[separator]}, and a comma does that here"
+            problem = (
+                f"its columns are separated by {_SEPARATORS[separator]}, and must be separated by commas"
+            )
             self.problem(1, "", problem, "save the file with commas")
             return tuple(self.problems)
         if not {*_COLUMNS} & {*columns} or any(each != each.strip() for each in columns):
@@ -216,7 +218,7 @@ class _Reading:
         for column in _COLUMNS:
             meant = [each for each in columns if each not in known]
             if column not in columns and not difflib.get_close_matches(column, meant):
-                problem = f"column {column} is missing, so no row says it"
+                problem = f"column {column} is missing, so no row has it"
                 self.problem(1, "", problem, f"add the column {column}")
         return tuple(dict.fromkeys(self.problems))
 

@@ -28,8 +28,10 @@ from components.projection.model import SecretRef
 Digest: TypeAlias = Callable[[str], str | None]
 """Returns the digest of what is configured, for the uid of a Secret; None where that is not known."""
 
-_STACK: Final = "credfleet-stack"
-"""Field manager: as whom the API server books a configured credential in place of a rotated one."""
+_STACK: Final = "pulumi-kubernetes"
+"""Field manager of a configured credential in place of a rotated one: the provider takes over from it."""
+_FORMER: Final = "credfleet-stack"
+"""The manager before: its fields are in the provider's way until they are written by another."""
 _DECLARING: Final = "pulumi"
 _LOOKS: Final = ThreadPoolExecutor(4, thread_name_prefix="credfleet-key")
 
@@ -56,7 +58,12 @@ class DataWriters:
             return pulumi.ResourceOptions()
 
         async def guard(args: pulumi.ResourceHookArgs) -> None:
-            await self._guard(name, args)
+            """Refuse to overwrite what another writer wrote, or take it over."""
+            data: Any = await pulumi.Output.from_input((args.new_inputs or {}).get("data")).future()
+            if isinstance(data, dict):
+                stack, is_preview = pulumi.get_stack(), pulumi.runtime.is_dry_run()
+                work = partial(self._settle, name, data, stack, is_preview=is_preview)
+                await asyncio.get_running_loop().run_in_executor(_LOOKS, work)
 
         preview_too = pulumi.ResourceHookOptions(on_dry_run=True)
         hook = pulumi.ResourceHook(f"one-writer-of-{name}", guard, preview_too)
@@ -76,22 +83,14 @@ class DataWriters:
         digest = self.configured[name](uid) if name in self.configured else None
         return replaced is not None and digest in (None, replaced)
 
-    async def _guard(self, name: str, args: pulumi.ResourceHookArgs) -> None:
-        """Refuse to overwrite what another writer wrote, or take it over."""
-        given = (args.new_inputs or {}).get("data")
-        data: Any = await pulumi.Output.from_input(given).future()
-        if isinstance(data, dict):
-            work = partial(self._settle, name, data, is_preview=pulumi.runtime.is_dry_run())
-            await asyncio.get_running_loop().run_in_executor(_LOOKS, work)
-
-    def _settle(self, name: str, data: Mapping[str, str], *, is_preview: bool) -> None:
+    def _settle(self, name: str, data: Mapping[str, str], stack: str, *, is_preview: bool) -> None:
         path = path_of(SecretRef(self.namespace, name))
         try:
             connection = connect(self.cluster).patient
             reply = connection.call("GET", path)
             if reply.answer is not HttpOutcome.DONE or (reply.body.get("data") or {}) == data:
                 return
-            self._refuse(name, reply.body)
+            self._refuse(name, reply.body, stack)
             if is_preview:
                 return
             written = connection.call(
@@ -105,20 +104,20 @@ class DataWriters:
         if written.answer is not HttpOutcome.DONE:
             raise pulumi.RunError(f"{_place(name)}: its credential was not written: {written.reason}")
 
-    def _refuse(self, name: str, found: JsonObject) -> None:
+    def _refuse(self, name: str, found: JsonObject, stack: str) -> None:
         metadata = found["metadata"]
         annotations: Mapping[str, str] = metadata.get("annotations") or {}
         if phase := (metadata.get("labels") or {}).get(KEY_PHASE):
             raise pulumi.RunError(
                 f"{_place(name)}: its key is being rotated ({phase}), so no other one is written\n"
-                f"→ credfleet pool rotate {name} --complete -n {self.namespace}"
+                f"→ credfleet pool rotate {name} --complete --stack {stack}"
             )
         if self._is_kept(name, metadata["uid"], annotations):
             raise pulumi.RunError(
                 f"{_place(name)}: this state remembers the credential from before a rotation\n"
-                "→ pulumi up --refresh"
+                f"→ pulumi up --refresh --stack {stack}"
             )
-        others = find_writers(tuple(metadata.get("managedFields") or ())) - {_STACK}
+        others = find_writers(tuple(metadata.get("managedFields") or ())) - {_FORMER}
         if others and KEY_REPLACED not in annotations:
             note = f"kubectl annotate secret {name} -n {self.namespace} {KEY_REPLACED}="
             digest = (self.configured[name](metadata["uid"]) if name in self.configured else None) or "kept"

@@ -16,8 +16,9 @@ from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
-from components.account_pool.core.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
+from components.account_pool.core.model import ClaimRequest, Partition, Policy, tenant_label
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.records import Claimed, Fence
 from components.account_pool.forecast import forecast
 from components.account_pool.forecast.evacuation import slot_of
 from components.account_pool.forecast.forecast import ForecastInput
@@ -208,6 +209,7 @@ class AccountClaimProvider(DynamicProvider):
                 policy=_policy(news),
                 limit=_limit(news),
                 state=news.get("state"),
+                takes_over=bool(news.get("takesOver")),
             )
             former = olds.get("secretName")
             return pool.claim(replace(_request(news), former=former)) if moved is None else moved
@@ -245,7 +247,7 @@ class AccountClaimProvider(DynamicProvider):
         """
         pool = Pool.open(ClusterTarget.parse(self.cluster_of_pool), props["namespace"])
         until = time.monotonic() + _FOLLOWED_SECONDS
-        try:
+        with pool.flushed():
             while True:
                 try:
                     return act(pool)
@@ -253,11 +255,9 @@ class AccountClaimProvider(DynamicProvider):
                     if DENIED_BY_POLICY not in refusal.problem or time.monotonic() >= until:
                         raise
                 time.sleep(_EVERY_SECONDS)
-        finally:
-            pool.flush()
 
 
-class AccountClaim(DynamicResource[AccountClaimArgs], module="credfleet", name="AccountClaim"):
+class AccountClaim(DynamicResource[AccountClaimArgs]):
     """Claim of a tenant on an account. Outputs: the name of its Secret, its id, and facts of the claim.
 
     secret_name: in the pool's namespace. account_id: at its cloud, if the pool owner said it. skipped: why

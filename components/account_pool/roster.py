@@ -30,7 +30,7 @@ from components.account_pool.core.pool import Pool
 from components.account_pool.core.rebirth import find_lost
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import forecast
-from components.connection import ClusterTarget
+from components.cluster_target import ClusterTarget, typed_options
 from components.dynamic import DynamicProvider, DynamicResource, Properties, log
 from components.errors import CredfleetError, Misconfigured, Problem
 
@@ -110,7 +110,7 @@ class PoolRosterProvider(DynamicProvider):
         see = cache(self._census)
         try:
             problems = [*_problems(olds, inputs, see), *self._narrowed(inputs, see)]
-            failures = [CheckFailure("", _line(problem)) for problem in problems]
+            failures = [CheckFailure("", self._advice(problem, inputs)) for problem in problems]
             _tell_who_keeps(inputs, see)
             if inputs.get("elsewhere"):
                 self._refuse_other_words(inputs, see)
@@ -180,8 +180,12 @@ class PoolRosterProvider(DynamicProvider):
         except CredfleetError as error:
             raise RunError(f"what is in use is unknown: {error}") from None
         if problems:
-            raise RunError("; ".join(map(_line, problems)))
+            raise RunError("; ".join(self._advice(problem, news) for problem in problems))
         return {} if olds.get("state") else self.create_resource(news)
+
+    def _advice(self, problem: Problem, props: Properties) -> str:
+        typed = typed_options(stack=self.stack_of(props))
+        return ClusterTarget.parse(self.cluster_of_pool).advise(_line(problem), typed)
 
     def _census(self, namespace: str) -> PoolSnapshot:
         snapshot = Pool.snapshot(ClusterTarget.parse(self.cluster_of_pool), namespace)
@@ -190,7 +194,7 @@ class PoolRosterProvider(DynamicProvider):
         return snapshot
 
 
-class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="PoolRoster"):
+class PoolRoster(DynamicResource[PoolRosterArgs]):
     """The members a stack declares. Everything that holds their credentials depends on it."""
 
     provider = PoolRosterProvider

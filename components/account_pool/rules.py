@@ -8,7 +8,7 @@ of the type). Blanks mean nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
@@ -191,22 +191,19 @@ def _expect_attribute(key: str, known: Sequence[str], taken: Collection[str]) ->
         raise _RuleError(f"{key} is given twice")
 
 
-def _duplicates(rules: Sequence[_Rule]) -> list[Fault]:
-    """Find each rule that asks for the same as one before it: outputs do not tell two rules apart."""
+def _duplicates(rules: Sequence[_Rule]) -> Iterator[Fault]:
+    """Yield each rule that asks for the same as one before it: outputs do not tell two rules apart."""
     first: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
-    faults: list[Fault] = []
     for rule in rules:
         original = first.setdefault((rule.plan, frozenset(rule.inputs.items())), rule.position)
         if original != rule.position:
             problem = f"it is equal to rule {original}, so one of them would never be used"
-            faults.append(Fault(problem, "remove one of the two", rule.position))
-    return faults
+            yield Fault(problem, "remove one of the two", rule.position)
 
 
-def _ambiguities(rules: Sequence[_Rule]) -> list[Fault]:
-    """Find pairs that fit one request equally well: one asks for PR only, the other for HR only."""
+def _ambiguities(rules: Sequence[_Rule]) -> Iterator[Fault]:
+    """Yield pairs that fit one request equally well: one asks for PR only, the other for HR only."""
     stated = [(rule.plan, rule.inputs) for rule in rules]
-    faults: list[Fault] = []
     for one, other in combinations(rules, 2):
         both = {**one.inputs, **other.inputs}
         alike = one.plan == other.plan and len(one.inputs) == len(other.inputs) == 1 and len(both) == 2
@@ -214,5 +211,4 @@ def _ambiguities(rules: Sequence[_Rule]) -> list[Fault]:
             tie = ", ".join(f"{key}={both[key]}" for key in _INPUTS)
             problem = f"for {tie} it fits as well as rule {one.position}, and nothing decides between them"
             fix = f"add the rule {one.plan}({tie}) with the outputs meant"
-            faults.append(Fault(problem, fix, other.position))
-    return faults
+            yield Fault(problem, fix, other.position)

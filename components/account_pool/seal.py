@@ -52,8 +52,9 @@ class PoolSealProvider(DynamicProvider):
     def delete_resource(self, _id: str, props: Properties) -> None:
         """Let the pool go, unless an account in it is blocked, or only the cluster has a credential."""
         namespace, may_be_thrown_away = str(props["namespace"]), bool(props.get("allowDestroy"))
+        target = ClusterTarget.parse(self.cluster)
         try:
-            snapshot = Pool.snapshot(ClusterTarget.parse(self.cluster), namespace)
+            snapshot = Pool.snapshot(target, namespace)
         except CredfleetError as error:
             raise RunError(f"what is in use is unknown: {error}") from None
         in_use = list(list_blocked(snapshot, namespace, allow_destroy=may_be_thrown_away))
@@ -63,7 +64,8 @@ class PoolSealProvider(DynamicProvider):
             fixes = [first_named([f"{name}: {reason}" for name, reason in in_use], "; "), *fixes]
         if fixes:
             why = "is in use" if in_use else "has credentials that are nowhere else"
-            raise RunError("\n→ ".join((f"pool {namespace} {why}, nothing of it was deleted", *fixes)))
+            said = "\n→ ".join((f"pool {namespace} {why}, nothing of it was deleted", *fixes))
+            raise RunError(target.advise(said))
         if lost:
             log(f"{WARNING}pool {namespace}: {lost}: it goes with the pool, as accountPool.allowDestroy says")
 
@@ -79,7 +81,7 @@ def _await_permission(target: ClusterTarget, namespace: str, member: str) -> Non
         time.sleep(_EVERY_SECONDS)
 
 
-class PoolSeal(DynamicResource[PoolSealArgs], module="credfleet", name="PoolSeal"):
+class PoolSeal(DynamicResource[PoolSealArgs]):
     """Stands before everything a pool is made of when the pool is to be deleted."""
 
     provider = PoolSealProvider

@@ -38,7 +38,9 @@ from components.config.field_types import (
     Region,
     Text,
     config_error,
+    exactly_one,
     must,
+    refused_if,
 )
 from components.config.section import Written
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
@@ -64,6 +66,14 @@ def _as_delivery(given: object) -> object:
 class Slot(ConfigModel):
     """One account of a tenant: a claim on a pool, chosen by type or by the rules for a plan."""
 
+    _is_chosen_one_way = exactly_one(
+        "an account is asked for by its type or by a plan, not by both", "give type or plan", "type", "plan"
+    )
+    _has_no_region_of_a_plan = refused_if(
+        lambda one: one.type and (one.region or one.hyperscaler_region or one.hyperscaler),
+        "region, hyperscalerRegion and hyperscaler choose a pool for a plan, and do nothing here",
+        "leave them out, or give plan instead of type",
+    )
     previously: FormerNames = ()
     type: PoolType | None = Field(
         default=None, description="Type of the account, such as aws or gcp_cf-sa30."
@@ -90,19 +100,6 @@ class Slot(ConfigModel):
     deliver_to: Annotated[
         Delivery | None, BeforeValidator(_as_delivery, json_schema_input_type=Delivery | str | None)
     ] = Field(default=None, description="Copy of its Secret in the tenant's namespace, or just its name.")
-
-    @model_validator(mode="after")
-    def _is_chosen_one_way(self) -> Self:
-        if (self.type is None) == (self.plan is None):
-            raise config_error(
-                "an account is asked for by its type or by a plan, by one of the two", "give type or plan"
-            )
-        if self.type is not None and (self.region or self.hyperscaler_region or self.hyperscaler):
-            raise config_error(
-                "region, hyperscalerRegion and hyperscaler choose a pool for a plan, and do nothing here",
-                "leave them out, or give plan instead of type",
-            )
-        return self
 
     def pool(self, rules: Ruleset) -> Pool | Fault:
         """Return which pool serves it."""
@@ -133,6 +130,16 @@ class Slot(ConfigModel):
 class Member(ConfigModel):
     """An account of the pool: a Secret that the stack declares, with data."""
 
+    _is_shared_or_somebodys = refused_if(
+        lambda one: one.shared_capacity is not None and (one.tenant is not None or one.internal),
+        "a shared account has no owner and is not kept back",
+        "leave tenant and internal out",
+    )
+    _hands_over_an_entry = refused_if(
+        lambda one: one.hand_over and one.credentials_from.entry is None,
+        "only the Secret of an entry of credentials is handed over",
+        "leave handOver out",
+    )
     type: PoolType = Field(description="Type of the account: label hyperscaler-type.")
     account_id: Text = Field(description="Id of the account at its cloud; no two members have the same.")
     credentials_from: CredentialGiven = Field(
@@ -151,18 +158,6 @@ class Member(ConfigModel):
     expires_at: Moment | None = Field(
         default=None, description='When its credential ends: "2027-01-31", or a time with its zone.'
     )
-
-    @model_validator(mode="after")
-    def _is_shared_or_somebodys(self) -> Self:
-        if self.shared_capacity is not None and (self.tenant is not None or self.internal):
-            raise config_error(
-                "a shared account has no owner and is not kept back", "leave tenant and internal out"
-            )
-        if self.hand_over and self.credentials_from.entry is None:
-            raise config_error(
-                "only the Secret of an entry of credentials is handed over", "leave handOver out"
-            )
-        return self
 
     @property
     def declared(self) -> DeclaredMember:
@@ -215,21 +210,19 @@ class Labels(ConfigModel):
 class Subject(ConfigModel):
     """A person, group or ServiceAccount that gets a Role."""
 
+    _has_a_namespace_if_it_lives_in_one = refused_if(
+        lambda one: (one.kind == "ServiceAccount") != (one.namespace is not None),
+        "a ServiceAccount lives in a namespace, and only it does",
+        "give namespace to it alone",
+    )
+    _has_a_name_of_its_kind = refused_if(
+        lambda one: one.kind == "ServiceAccount" and not is_object_name(one.name),
+        "Kubernetes has no ServiceAccount of such a name",
+        "write the name alone, such as ci",
+    )
     kind: Literal["User", "Group", "ServiceAccount"]
     name: Text
     namespace: NamespaceName | None = Field(default=None, description="Namespace of a ServiceAccount.")
-
-    @model_validator(mode="after")
-    def _has_a_namespace_if_it_lives_in_one(self) -> Self:
-        if (self.kind == "ServiceAccount") != (self.namespace is not None):
-            raise config_error(
-                "a ServiceAccount lives in a namespace, and only it does", "give namespace to it alone"
-            )
-        if self.kind == "ServiceAccount" and not is_object_name(self.name):
-            raise config_error(
-                "Kubernetes has no ServiceAccount of such a name", "write the name alone, such as ci"
-            )
-        return self
 
 
 class Consumer(ConfigModel):
@@ -272,15 +265,14 @@ class Elsewhere(ConfigModel):
 class HeldPart(ConfigModel):
     """A part of the pool, or all of it, that gives no new accounts."""
 
+    _has_a_type_with_a_partition = refused_if(
+        lambda one: one.partition and one.type is None,
+        "a partition is held of a type, and none is named",
+        "add type",
+    )
     type: PoolType | None = Field(default=None, description="Type that is held; absent: the whole pool.")
     partition: Partition = Field(default={}, description="Values of partition keys, with type.")
     reason: Text = Field(description="Reason, shown to rejected claims.")
-
-    @model_validator(mode="after")
-    def _has_a_type_with_a_partition(self) -> Self:
-        if self.partition and self.type is None:
-            raise config_error("a partition is held of a type, and none is named", "add type")
-        return self
 
 
 OF_CONSUMERS: Final = ("from", "labels", "plans", "rules", "protect")

@@ -23,14 +23,14 @@ from components.config.document import nearest
 from components.config.section import Dangling, Problems, ReviewContext
 from components.credentials import Credentials
 from components.errors import Problem
-from components.labels import EU_ACCESS, hyperscaler_of
+from components.labels import EU_ACCESS, HYPERSCALERS, hyperscaler_of
 from components.naming import GUID, config_path
 
-_ID_FORMS: Final = {
-    "aws": re.compile(r"[0-9]{12}"),
-    "azure": re.compile(GUID),
-}
-"""Cloud → what the ids of its accounts look like, and those of no other cloud do."""
+_ID_FORMS: Final = {"aws": r"(?<![0-9])[0-9]{12}(?![0-9])", "azure": GUID, "gcp": r"(?<=^projects/)[^/]+"}
+"""Cloud → the ids of its accounts, to be found in what has something around them as well.
+
+One account has one spelling, and cannot be under two Secrets by two of them.
+"""
 
 _NUMBER: Final = re.compile(r"['=]?[-\d\s.,]{9,}'?")
 """What was meant for twelve digits."""
@@ -50,6 +50,8 @@ class Stated:
     partition_keys: Collection[str]
     rows: Mapping[str, str]
 
+
+_UNNAMED: Final = "no cloud, member, slot or consumer has"
 
 PROTECTED: Final = (
     "it is one of accountPool.protected, which are never given out",
@@ -86,20 +88,20 @@ def review_pool(
             "add accountPool.admissionPolicy: true",
         )
     types = {member.type for member in chain(pool.members.values(), existing)}
-    known = types | {cloud for name in types if (cloud := hyperscaler_of(name))} | {"default"}
+    named = _list_types(pool, types, context)
     for name in pool.limits:
-        if name not in known:
+        if name != "default" and _is_misspelt(name, named):
             yield Problem(
                 config_path("accountPool", "limits", name),
-                f"no member is of type {name}, so the limit would never count",
-                nearest(name, known),
+                f"{_UNNAMED} type {name}, so the limit would never count",
+                nearest(name, {*named, "default"}),
             )
     keys = stated.partition_keys if context.whole("accountPool.partitionKeys") else None
     for index, held in enumerate(pool.hold):
         place = config_path("accountPool", "hold", index, "partition")
         yield from _unknown_partitions(place, held.partition, keys)
     for key, commands in (("cleaning", pool.cleaning), ("keys", pool.keys)):
-        yield from _review_commands(key, commands, known - {"default"}, context)
+        yield from _review_commands(key, commands, named, context)
     yield from _review_new_keys(pool, types)
     yield from _review_consumers(pool, keys)
     for name, member in pool.members.items():
@@ -127,22 +129,34 @@ def _review_new_keys(pool: AccountPool, types: Collection[str]) -> Problems:
                 )
 
 
+def _list_types(pool: AccountPool, types: Collection[str], context: ReviewContext) -> set[str]:
+    """Return the clouds, and every type that something names. types: of members."""
+    of_slots = {slot.type for slot in context.accounts.values() if slot.type}
+    of_consumers = {name for one in pool.consumers.values() for name in (*one.types, *one.quotas)}
+    return {*HYPERSCALERS, *types, *of_slots, *of_consumers}
+
+
+def _is_misspelt(name: str, named: Collection[str]) -> bool:
+    """Whether no account can be of a type: one that is imported or brought is of any type of a cloud."""
+    return name not in named and hyperscaler_of(name) is None
+
+
 def _review_commands(
-    key: str, commands: Mapping[str, Sequence[str]], known: Collection[str], context: ReviewContext
+    key: str, commands: Mapping[str, Sequence[str]], named: Collection[str], context: ReviewContext
 ) -> Problems:
     for name, command in commands.items():
         program = context.root / command[0]
         if "/" in command[0] and not (program.is_file() and os.access(program, os.X_OK)):
             yield Problem(
                 config_path("accountPool", key, name, 0),
-                f"{command[0]} is not a program that can be run, so the first cleaning would fail",
+                f"{command[0]} is not a program that can be run, so its first run would fail",
                 "correct the path (relative to Pulumi.yaml), or make it executable",
             )
-        if name not in known:
+        if _is_misspelt(name, named):
             yield Problem(
                 config_path("accountPool", key, name),
-                f"no member is of type {name}, so its cleaner would never run",
-                nearest(name, known),
+                f"{_UNNAMED} type {name}, so its program would never run",
+                nearest(name, named),
             )
 
 
@@ -220,10 +234,6 @@ class _Supply:
             bringing=pool.bringers.keys(),
         )
 
-    def limit_of(self, account: Slot, pool: Pool) -> int | None:
-        """Return how many consumers a claim of this slot takes, None for any number."""
-        return account.limit or self.limits.limit_for(pool.type)
-
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
         """Whether any member could go to the tenant, or it may bring one itself."""
         if tenant in self.bringing and not pool.shared:
@@ -258,7 +268,8 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, 
         )
         fix = "give deliverTo the name of a copy instead"
         yield Problem(f"{place}.deliverTo.asoCredential", problem, fix)
-    is_full_never = supply.keys is not None and not supply.limit_of(account, choice)
+    limit = account.limit or supply.limits.limit_for(choice.type)
+    is_full_never = supply.keys is not None and not limit
     if account.spill and (choice.shared or is_full_never):
         yield Problem(
             f"{place}.spill",
@@ -280,7 +291,7 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, 
     yield Problem(
         place,
         f"no member ({asked}) is there for it, so the claim could never succeed",
-        f"add a member, or ask for another type; types of the pool: {types}",
+        f"add a member, name the CSV of imported ones in accountPool.membersFrom, or ask for one of: {types}",
     )
 
 
@@ -294,7 +305,7 @@ def _review_member(
     yield from _unknown_partitions(f"{place}.partition", member.partition, keys)
     place, source = f"{place}.credentialsFrom", member.credentials_from
     if source.account is not None or (source.in_secret and source.in_secret[0] == context.pool):
-        problem = "what another account of the pool is opened with opens no second one"
+        problem = "the credential of another account of the pool opens no second one"
         yield Problem(place, problem, "name an entry of credentials, a Secret elsewhere, or a gcpSecret")
         return
     yield from context.review_source(place, source, str(context.pool))
@@ -352,24 +363,24 @@ def _claim_account(accounts: dict[str, str], place: str, member: Member | Existi
             "keep one of the two members",
             at,
         )
-    elif fault := _foreign_id(member):
+    elif fault := _id_fault(member):
         yield Problem(own, *fault, at)
 
 
-def _foreign_id(member: Member | ExistingMember) -> tuple[str, str] | None:
-    """Return why the id of an account is that of another cloud, or of none, and the fix."""
+def _id_fault(member: Member | ExistingMember) -> tuple[str, str] | None:
+    """Return why the id of an account is that of another cloud, or not spelt as its own does, and the fix."""
     id_, cloud = member.account_id, hyperscaler_of(member.type)
-    forms = [name for name, form in _ID_FORMS.items() if form.fullmatch(id_)]
-    if forms and cloud is not None and cloud not in forms:
-        return (
-            f"its type is of {cloud}, and its accountId of {forms[0]}",
-            "correct the one or the other",
-        )
     if _ROUNDED.fullmatch(id_):
         return (
             "its accountId was rounded by a spreadsheet",
             "write all digits; there, format the column as text",
         )
+    forms = [name for name, form in _ID_FORMS.items() if re.fullmatch(form, id_)]
+    if forms and cloud is not None and cloud not in forms:
+        return f"its type is of {cloud}, and its accountId of {forms[0]}", "correct one of the two"
+    bare = re.search(_ID_FORMS[cloud], id_) if cloud in _ID_FORMS else None
+    if bare is not None and bare[0] != id_:
+        return f"its accountId has something around {bare[0]}", f"write {bare[0]} alone, in quotes"
     if cloud == "aws" and not forms and _NUMBER.fullmatch(id_):
         return "its type is of aws, whose accounts have 12 digits", "copy the digits alone, in quotes"
     if len(id_) > _LONGEST_ID:
@@ -383,6 +394,6 @@ def _unknown_partitions(place: str, partition: Iterable[str], keys: Collection[s
         if keys is not None and key not in keys:
             yield Dangling(
                 place,
-                f"{key} is none of the pool's partition keys, so it would choose nothing",
+                f"{key} is not a partition key of the pool, so it would choose nothing",
                 f"{nearest(key, keys)} Or add it to accountPool.partitionKeys.",
             )

@@ -7,7 +7,6 @@ if only for a moment, lets its resources fall to another credential or to none.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
@@ -24,6 +23,7 @@ from components.aso_credentials.provider import (
     SubscriptionPinArgs,
 )
 from components.dynamic import SECRET
+from components.projection.model import encode
 from components.waiting import declare_unless
 
 _OPAQUE: Final = "Opaque"
@@ -65,16 +65,23 @@ class AsoSecret(pulumi.ComponentResource):
         self.reference = pulumi.Output.from_input(args.namespace).apply(
             lambda known: f"{known}/{args.secret_name}"
         )
-        first = [*args.after, *self._pin(name, args)]
+        first = [*args.after]
+        if args.subscription is not None:
+            pin = SubscriptionPinArgs(
+                secret=self.reference,
+                subscription_id=args.subscription,
+                allow_change=args.allow_subscription_change,
+                place=args.place,
+            )
+            child = pulumi.ResourceOptions(parent=self)
+            first.append(SubscriptionPin(f"{name}-subscription", pin, child))
         opts, composed = pulumi.ResourceOptions(parent=self, depends_on=first), args.composed
         if composed is None:
             secret = Secret(
                 f"{name}-secret",
                 metadata=ObjectMetaArgs(name=args.secret_name, namespace=args.namespace),
                 type=_OPAQUE,
-                data=pulumi.Output.secret(args.data).apply(
-                    lambda data: {key: base64.b64encode(value).decode() for key, value in data.items()}
-                ),
+                data=pulumi.Output.secret(args.data).apply(encode),
                 opts=opts,
             )
             self.served = [*first, secret]
@@ -82,17 +89,6 @@ class AsoSecret(pulumi.ComponentResource):
             made = declare_unless(args.waits, lambda: AsoProjection(f"{name}-projection", composed, opts))
             self.served = made.apply(lambda one: [*first, *([one] if one else [])])
         self.register_outputs({"reference": self.reference})
-
-    def _pin(self, name: str, args: AsoSecretArgs) -> Sequence[pulumi.Resource]:
-        if args.subscription is None:
-            return ()
-        pin = SubscriptionPinArgs(
-            secret=self.reference,
-            subscription_id=args.subscription,
-            allow_change=args.allow_subscription_change,
-            place=args.place,
-        )
-        return [SubscriptionPin(f"{name}-subscription", pin, pulumi.ResourceOptions(parent=self))]
 
 
 class AsoGlobalSettings(AsoSecret):

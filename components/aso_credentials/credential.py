@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Self
+from typing import Final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from components.aso_credentials import keys
 from components.aso_credentials.field_types import Guid, Tenant
@@ -20,7 +20,8 @@ from components.config.field_types import (
     ObjectName,
     Text,
     called_first,
-    config_error,
+    exactly_one,
+    refused_if,
 )
 from components.credentials import Credentials
 from components.projection.settings import CredentialFrom, CredentialSource
@@ -32,28 +33,27 @@ _IDS_ALONE: Final[Data] = dict.fromkeys(keys.REQUIRED, WITHHELD)
 class ServicePrincipal(ConfigModel):
     """An application of Entra that proves itself with a secret or a certificate."""
 
+    _proves_itself_one_way = exactly_one(
+        "of a secret and a certificate ASO silently takes the secret; with neither it has no proof",
+        "give either secretFrom or certificateFrom",
+        *("secret_from", "certificate_from"),
+    )
+    _opens_a_certificate = refused_if(
+        lambda one: one.password_from and not one.certificate_from,
+        "a password without a certificate has no effect",
+        "leave passwordFrom out",
+    )
+    _has_all_in_one_place = refused_if(
+        lambda one: len({source.entry is None for source in one.sources.values()}) > 1,
+        "one of certificate and password is in the cluster and the other in the configuration",
+        "put both in one of the two",
+    )
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
     tenant_id: Guid = Field(description="Tenant of Entra.")
     client_id: Guid = Field(description="Client id of the application.")
     secret_from: CredentialFrom = Field(default=None, description="The secret, or JSON with clientSecret.")
     certificate_from: CredentialFrom = Field(default=None, description="PEM or PKCS12 with its private key.")
     password_from: CredentialFrom = Field(default=None, description="Password of a PKCS12 file.")
-
-    @model_validator(mode="after")
-    def _proves_itself_one_way(self) -> Self:
-        if (self.secret_from is None) == (self.certificate_from is None):
-            raise config_error(
-                "of a secret and a certificate ASO silently takes the secret; with neither it has no proof",
-                "give secretFrom or certificateFrom, one of the two",
-            )
-        if self.password_from is not None and self.certificate_from is None:
-            raise config_error("a password without a certificate has no effect", "leave passwordFrom out")
-        if len({one.entry is None for one in self.sources.values()}) > 1:
-            raise config_error(
-                "one of certificate and password is in the cluster and the other in the configuration",
-                "put both in one of the two",
-            )
-        return self
 
     @property
     def sources(self) -> Mapping[str, CredentialSource]:
@@ -79,6 +79,11 @@ class ServicePrincipal(ConfigModel):
 class WorkloadIdentity(ConfigModel):
     """A managed identity that trusts a ServiceAccount: one of `identities`, or an existing one."""
 
+    _is_one_identity = refused_if(
+        lambda one: bool(one.identity) in (bool(one.client_id), bool(one.tenant_id)),
+        "it is either an identity of this stack, which knows its own ids, or one by its ids",
+        "give identity alone, or tenantId and clientId",
+    )
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
     identity: Name | None = Field(default=None, description="Entry of identities.")
     tenant_id: Guid | None = Field(default=None, description="Of an identity that is not declared here.")
@@ -88,16 +93,6 @@ class WorkloadIdentity(ConfigModel):
     service_account: ObjectName | None = Field(
         default=None, description="ServiceAccount of strict mode; absent: aso-workload."
     )
-
-    @model_validator(mode="after")
-    def _is_one_identity(self) -> Self:
-        own = self.identity is not None
-        if own in (self.client_id is not None, self.tenant_id is not None):
-            raise config_error(
-                "it is either an identity of this stack, which knows its own ids, or one by its ids",
-                "give identity alone, or tenantId and clientId",
-            )
-        return self
 
     def proof(self, _contents: Sequence[bytes]) -> Data:
         """Return the keys of this method alone."""
@@ -133,6 +128,11 @@ class Cloud(ConfigModel):
 class AsoCredential(ConfigModel):
     """One credential, by one method."""
 
+    _has_one_method = exactly_one(
+        "ASO takes the first method it finds in an order of its own, so there is exactly one",
+        "give one of servicePrincipal, workloadIdentity and podIdentity",
+        *("service_principal", "workload_identity", "pod_identity"),
+    )
     service_principal: ServicePrincipal | None = Field(
         default=None, description="An application with a secret or a certificate."
     )
@@ -151,16 +151,6 @@ class AsoCredential(ConfigModel):
     allow_subscription_change: Flag = Field(
         default=False, description="Whether the subscription may change; its resources are gone already."
     )
-
-    @model_validator(mode="after")
-    def _has_one_method(self) -> Self:
-        methods = (self.service_principal, self.workload_identity, self.pod_identity)
-        if sum(method is not None for method in methods) != 1:
-            raise config_error(
-                "ASO takes the first method it finds in an order of its own, so there is exactly one",
-                "give one of servicePrincipal, workloadIdentity and podIdentity",
-            )
-        return self
 
     @property
     def method(self) -> ServicePrincipal | WorkloadIdentity | PodIdentity:
@@ -222,12 +212,7 @@ class AsoCredential(ConfigModel):
             known = {key: WITHHELD if key in keys.PROOFS else value for key, value in data.items()}
             return _IDS_ALONE if faults else known, faults
 
-        def step(names: Sequence[str], contents: Sequence[bytes]) -> tuple[Data, Sequence[str]] | None:
-            if not names:
-                return judge(contents)
-            return credentials.judged(names[0], lambda found: step(names[1:], [*contents, found]))
-
-        return step(self.entries, []) or (_IDS_ALONE, ())
+        return credentials.judged_together(self.entries, judge) or (_IDS_ALONE, ())
 
 
 class NamedCredential(AsoCredential):

@@ -85,7 +85,7 @@ RoleName: TypeAlias = Annotated[
     str,
     must(
         lambda text: role_guid(text) is not None,
-        "it is none of the roles known by name here, and Azure takes GUIDs only",
+        "it is not a role known by name here, and Azure takes GUIDs only",
         f"give the role's GUID, or one of {', '.join(BUILT_IN)}",
     ),
 ]

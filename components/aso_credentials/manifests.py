@@ -6,7 +6,6 @@ What it says of a fault never holds a line of it.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,12 +52,11 @@ class Found:
         return None if self.document is None else self.document.at((*self.path, *steps))
 
     def as_json(self) -> Manifest:
-        """Return it as JSON has it; raises CredfleetError, code `yaml-invalid`."""
-        try:
-            return json.loads(json.dumps(self.manifest, allow_nan=False))
-        except (TypeError, ValueError):
-            problem = "a value of it is a date to YAML, and Kubernetes knows none"
-            raise self._invalid(problem, "write it in quotes", *_unfit(self.manifest)) from None
+        """Return it, if JSON has all of it; raises CredfleetError, code `yaml-invalid`."""
+        if unfit := _unfit(self.manifest):
+            problem = "YAML reads one of its values as a date, and Kubernetes has no dates"
+            raise self._invalid(problem, "write it in quotes", *unfit)
+        return self.manifest
 
     def secret_name(self) -> SecretRef:
         """Return where the Secret is; raises CredfleetError, code `yaml-invalid`."""

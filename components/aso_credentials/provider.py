@@ -8,6 +8,7 @@ written into the state of stacks; they never move. Import-pure.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -17,12 +18,11 @@ from pulumi import Input
 from pulumi.dynamic import CheckFailure
 
 from components.aso_credentials import keys
-from components.aso_credentials.keys import CLIENT_SECRET, GLOBAL_SETTINGS
+from components.aso_credentials.model import Unfit, client_secret_of, faults_of
 from components.connection import ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties, is_unknown
 from components.errors import CredfleetError, ProjectionError
-from components.importing import IMPORT_LOCK
-from components.projection.provider import CompositionArgs, CompositionProvider
+from components.projection.provider import CompositionArgs, CompositionProvider, Rendered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,18 +73,13 @@ class AsoProjectionProvider(CompositionProvider):
 
     args = AsoProjectionArgs
 
-    def render(
-        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
-    ) -> tuple[str, Mapping[str, bytes]]:
+    def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
         """Return type and values of the Secret; raises ProjectionError for what ASO would not take."""
-        with IMPORT_LOCK:
-            from components.aso_credentials.model import Unfit, client_secret_of, faults_of
-
         data = {key: str(text).encode() for key, text in recipe["plain"].items()}
         proofs = dict(zip(recipe["proofs"], contents, strict=True))
         try:
-            if CLIENT_SECRET in proofs:
-                proofs[CLIENT_SECRET] = client_secret_of(proofs[CLIENT_SECRET]).encode()
+            if keys.CLIENT_SECRET in proofs:
+                proofs[keys.CLIENT_SECRET] = client_secret_of(proofs[keys.CLIENT_SECRET]).encode()
         except Unfit as unfit:
             faults = [str(unfit)]
         else:
@@ -97,13 +92,13 @@ class AsoProjectionProvider(CompositionProvider):
         return "Opaque", {**data, **proofs}
 
 
-class AsoProjection(DynamicResource[AsoProjectionArgs], module="credfleet", name="AsoProjection"):
+class AsoProjection(DynamicResource[AsoProjectionArgs]):
     """A credential of ASO that follows secrets that are in the cluster."""
 
     provider = AsoProjectionProvider
 
 
-class SubscriptionPin(DynamicResource[SubscriptionPinArgs], module="credfleet", name="SubscriptionPin"):
+class SubscriptionPin(DynamicResource[SubscriptionPinArgs]):
     """The subscription of a credential. What writes its Secret depends on it."""
 
     provider = SubscriptionPinProvider
@@ -120,7 +115,7 @@ class OperatorPinArgs:
 
     namespace: str = field(metadata=IDENTITY)
     account: str
-    trusted: Sequence[str] = ()
+    trusted: Sequence[str] = field(default_factory=list[str])
     allow_change: bool = False
     place: str
 
@@ -130,10 +125,6 @@ class OperatorPinProvider(DynamicProvider):
 
     args = OperatorPinArgs
     named_by = ("namespace",)
-
-    def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return the inputs with a list, whatever they came with."""
-        return {**inputs, "trusted": list(inputs["trusted"])}
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
         """Refuse that a trust goes while the operator may still need it."""
@@ -165,12 +156,13 @@ class OperatorPinProvider(DynamicProvider):
         namespace = quote(inputs["namespace"], safe="")
         try:
             connection = connect(ClusterTarget.parse(self.cluster)).patient
-            settings = connection.find(f"/api/v1/namespaces/{namespace}/secrets/{GLOBAL_SETTINGS}") or {}
+            settings = connection.find(f"/api/v1/namespaces/{namespace}/secrets/{keys.GLOBAL_SETTINGS}") or {}
             pods = (connection.find(f"/api/v1/namespaces/{namespace}/pods") or {}).get("items") or []
             published = (connection.find("/.well-known/openid-configuration") or {}).get("issuer")
         except (CredfleetError, NoReply):
             return "the cluster does not show how the operator runs"
-        if mode_of(settings) != mode:
+        said = (settings.get("data") or {}).get(keys.WORKLOAD_IDENTITY_MODE)
+        if mode != ("strict" if said == base64.b64encode(b"strict").decode() else "relaxed"):
             return f"the operator's settings do not say {mode} yet"
         if published != issuer:
             return f"the API server's tokens are issued by {published}, not by {issuer}"
@@ -179,20 +171,13 @@ class OperatorPinProvider(DynamicProvider):
         return None
 
 
-class OperatorPin(DynamicResource[OperatorPinArgs], module="credfleet", name="OperatorPin"):
+class OperatorPin(DynamicResource[OperatorPinArgs]):
     """How the operator runs. What writes its settings depends on it."""
 
     provider = OperatorPinProvider
 
 
 Json: TypeAlias = Mapping[str, Any]
-
-
-def mode_of(settings: Json) -> str:
-    """Return the mode of workload identity that the settings say; the value is in base64."""
-    return (
-        "strict" if (settings.get("data") or {}).get(keys.WORKLOAD_IDENTITY_MODE) == "c3RyaWN0" else "relaxed"
-    )
 
 
 def were_started_since(pods: Iterable[Json], account: str, settings: Json) -> bool:

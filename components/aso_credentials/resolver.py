@@ -12,7 +12,7 @@ from typing import Final
 
 from components.aso_credentials import keys
 from components.aso_credentials.azure import subscription_of
-from components.aso_credentials.model import method_of
+from components.aso_credentials.model import faults_of, method_of
 from components.aso_credentials.resolution import (
     TRUE,
     WITHHELD,
@@ -26,13 +26,13 @@ from components.aso_credentials.resolution import (
     Severity,
 )
 from components.aso_credentials.scoped import (
-    RefusalKind,
+    incompleteness,
     list_borrowed,
-    oddities,
     refusal,
     refused_by_entra,
     subject_of,
 )
+from components.naming import is_guid
 from components.projection.keys import AsoMethod
 from components.projection.model import SecretRef
 
@@ -118,17 +118,14 @@ class _Resolver:
     def scoped(self, resource: Resource, secret: SecretRef, scope: Scope) -> Resolution:
         data = self.data_of(secret, resource) or {}
         chosen = Resolution(resource, secret, scope)
-        refused = refusal(data, self.operator)
-        if refused and refused.kind is RefusalKind.INCOMPLETE:
-            message = (
-                f"credential Secret {secret} {refused.text}, and ASO falls back to no other: complete it"
-            )
+        if lacks := incompleteness(data):
+            message = f"credential Secret {secret} {lacks}, and ASO falls back to no other: complete it"
             return replace(chosen, fault=_failed(message))
         subscription = data[keys.SUBSCRIPTION]
         known = None if subscription == WITHHELD else subscription.decode(errors="replace")
         chosen = replace(chosen, method=method_of(data), subscription=known)
-        if refused:
-            return replace(chosen, fault=_failed(f"invalid credential for {secret}: {refused.text}"))
+        if refused := refusal(data, self.operator):
+            return replace(chosen, fault=_failed(f"invalid credential for {secret}: {refused}"))
         return replace(chosen, subject=subject_of(data, secret, self.operator))
 
     def of_operator(self, resource: Resource) -> Resolution:
@@ -202,9 +199,14 @@ class _Resolver:
 
     def judged(self, chosen: Resolution) -> Resolution:
         """Add what Entra will refuse, and what is odd about a Secret that ASO takes."""
-        if chosen.fault or chosen.secret is None or chosen.scope is Scope.GLOBAL:
+        if chosen.fault or chosen.secret is None:
             return chosen
         data = self.data_of(chosen.secret, chosen.resource) or {}
+        if chosen.scope is Scope.GLOBAL:
+            ids = [(key, data[key]) for key in keys.REQUIRED if data.get(key) not in (None, b"", WITHHELD)]
+            odd = [f"{key} is not a GUID" for key, id_ in ids if not is_guid(id_.decode("latin-1").strip())]
+            hint = f"ASO takes Secret {chosen.secret}, but {', '.join(odd)}"
+            return replace(chosen, hints=(hint,) if odd else ())
         if bad := refused_by_entra(data, self.operator):
             message = f"of Secret {chosen.secret}, {bad}: write the bare GUID"
             return replace(chosen, fault=NotReady(Severity.WARNING, Reason.UNKNOWN_ERROR, message))
@@ -217,7 +219,8 @@ class _Resolver:
                 f"{', '.join(taken)} of Secret {chosen.secret} is empty, and azidentity takes the environment"
                 " of the operator's pod instead: the resource is served by the operator's own identity"
             )
-        if odd := oddities(data, self.operator):
+        is_known = WITHHELD not in data.values()  # else it is left to its writer
+        if is_known and (odd := faults_of(data, strict=self.operator.strict)):
             hints.append(f"ASO takes Secret {chosen.secret}, but {', '.join(odd)}")
         return replace(chosen, hints=(*hints,))
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from components.aso_credentials import keys, model
 from components.aso_credentials.certificate import certificate_fault
@@ -20,84 +19,59 @@ from components.projection.keys import AsoMethod
 from components.projection.model import SecretRef
 
 _TENANT: Final = re.compile(rb"[A-Za-z0-9.-]+")
+_NO_CLIENT: Final = f"{keys.CLIENT} is empty: write it"
 
 
-class RefusalKind(StrEnum):
-    """What of a Secret keeps ASO from making a credential of it."""
-
-    INCOMPLETE = "incomplete"
-    CLOUD = "cloud"
-    AUTHORITY = "authority"
-    CLIENT_SECRET = "client-secret"  # noqa: S105 - the name of a class of errors
-    CERTIFICATE = "certificate"
-    TENANT = "tenant"
-    CLIENT = "client"
-    MODE = "mode"
-    ACCOUNT = "account"
+def incompleteness(data: Data) -> str:
+    """Return which required keys a Secret lacks, empty for none: ASO then reads nothing else of it."""
+    return ", ".join(f"does not contain key {key}" for key in keys.REQUIRED if key not in data)
 
 
-class ScopedRefusal(NamedTuple):
-    """Why ASO makes no credential of a Secret; no value is in the text."""
-
-    kind: RefusalKind
-    text: str
-
-
-def refusal(data: Data, operator: Operator) -> ScopedRefusal | None:
-    """Return why ASO cannot make a credential of a Secret, None when it can."""
-    if missing := [key for key in keys.REQUIRED if key not in data]:
-        text = ", ".join(f"does not contain key {key}" for key in missing)
-        return ScopedRefusal(RefusalKind.INCOMPLETE, text)
+def refusal(data: Data, operator: Operator) -> str | None:
+    """Return why ASO cannot make a credential of a complete Secret, None when it can; it holds no value."""
     if fault := _foreign_cloud(data, operator):
-        return ScopedRefusal(RefusalKind.CLOUD, fault)
-    method = method_of(data)
-    if method is None:
-        known = f"{keys.WORKLOAD_IDENTITY} nor {keys.POD_IDENTITY}"
-        text = f"{keys.AUTH_MODE} is neither {known}, in lower case: correct it"
-        return None if keys.IDENTITY_FILE in data else ScopedRefusal(RefusalKind.MODE, text)
-    if method is AsoMethod.POD_IDENTITY:
-        return (
-            None
-            if data[keys.CLIENT]
-            else ScopedRefusal(RefusalKind.CLIENT, f"{keys.CLIENT} is empty: write it")
-        )
-    return _unproved(method, data, operator) or _unknown_place(method, data, operator)
+        return fault
+    match method_of(data):
+        case None:
+            known = f"{keys.WORKLOAD_IDENTITY} nor {keys.POD_IDENTITY}"
+            text = f"{keys.AUTH_MODE} is neither {known}, in lower case: correct it"
+            return None if keys.IDENTITY_FILE in data else text
+        case AsoMethod.POD_IDENTITY:
+            return None if data[keys.CLIENT] else _NO_CLIENT
+        case method:
+            return _unproved(method, data, operator) or _unknown_place(method, data, operator)
 
 
-def _unproved(method: AsoMethod, data: Data, operator: Operator) -> ScopedRefusal | None:
+def _unproved(method: AsoMethod, data: Data, operator: Operator) -> str | None:
     match method:
         case AsoMethod.SERVICE_PRINCIPAL_SECRET if not data[keys.CLIENT_SECRET]:
-            return ScopedRefusal(RefusalKind.CLIENT_SECRET, f"{keys.CLIENT_SECRET} is empty: remove the key")
+            return f"{keys.CLIENT_SECRET} is empty: remove the key"
         case AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE if data[keys.CERTIFICATE] != WITHHELD:
             fault = certificate_fault(data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD))
-            text = f"cannot parse {keys.CERTIFICATE}: {fault}"
-            return ScopedRefusal(RefusalKind.CERTIFICATE, text) if fault else None
+            return fault and f"cannot parse {keys.CERTIFICATE}: {fault}"
         case AsoMethod.WORKLOAD_IDENTITY if operator.strict and keys.SERVICE_ACCOUNT in data:
             named = is_object_name(data[keys.SERVICE_ACCOUNT].decode(errors="replace"))
-            text = f"{keys.SERVICE_ACCOUNT} is not a name of a ServiceAccount: correct it"
-            return None if named else ScopedRefusal(RefusalKind.ACCOUNT, text)
+            return None if named else f"{keys.SERVICE_ACCOUNT} is not a name of a ServiceAccount: correct it"
         case _:
             return None
 
 
-def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> ScopedRefusal | None:
+def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> str | None:
     """Return what is wrong with the tenant or the address that tokens come from."""
     own = operator.environment
     tenant = data[keys.TENANT]
     borrows = _takes_the_environment(method, operator)
     if borrows and not data[keys.CLIENT] and own is not None and keys.CLIENT not in own:
-        return ScopedRefusal(RefusalKind.CLIENT, f"{keys.CLIENT} is empty: write it")
+        return _NO_CLIENT
     if borrows and not tenant:
         tenant = WITHHELD if own is None else own.get(keys.TENANT, b"")
     if tenant != WITHHELD and not _TENANT.fullmatch(tenant):
         how = "is not an id of a tenant, with nothing around it" if tenant else "is empty"
-        return ScopedRefusal(RefusalKind.TENANT, f"{keys.TENANT} {how}: write the bare GUID")
+        return f"{keys.TENANT} {how}: write the bare GUID"
     host = data.get(keys.AUTHORITY_HOST) or (own or {}).get(keys.AUTHORITY_HOST)
     if not host or model.ADDRESS.fullmatch(host.decode(errors="replace")):
         return None
-    return ScopedRefusal(
-        RefusalKind.AUTHORITY, f"{keys.AUTHORITY_HOST} is not an https:// address: correct it"
-    )
+    return f"{keys.AUTHORITY_HOST} is not an https:// address: correct it"
 
 
 def _takes_the_environment(method: AsoMethod | None, operator: Operator) -> bool:
@@ -129,14 +103,6 @@ def subject_of(data: Data, secret: SecretRef, operator: Operator) -> str | None:
         return None
     account = data.get(keys.SERVICE_ACCOUNT, b"").decode() if operator.strict else None
     return operator.subject(secret.namespace, account)
-
-
-def oddities(data: Data, operator: Operator) -> tuple[str, ...]:
-    """Return what keeps a Secret that ASO takes from being one that credfleet would declare.
-
-    Values that are withheld are left to their writer.
-    """
-    return () if WITHHELD in data.values() else model.faults_of(data, strict=operator.strict)
 
 
 def _foreign_cloud(data: Mapping[str, bytes], operator: Operator) -> str | None:

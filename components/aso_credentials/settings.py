@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from pydantic import Field
 
-from components.aso_credentials import keys, resolution
+from components.aso_credentials import keys
 from components.aso_credentials.azure import Federation, assignment_name, federation_faults, federation_name
 from components.aso_credentials.credential import AsoCredential, NamedCredential
 from components.aso_credentials.field_types import (
-    Duration,
     FederationName,
     GroupName,
     Guid,
@@ -25,11 +24,12 @@ from components.aso_credentials.field_types import (
 )
 from components.aso_credentials.manifests import KEY, DeclaredResource, Resources, read_resources
 from components.aso_credentials.model import Data
+from components.aso_credentials.operator_settings import GlobalSettings, Operator
 from components.aso_credentials.resolution import WITHHELD, Resolution, Secrets
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.scoped import refusal
 from components.config.document import nearest
-from components.config.field_types import ConfigModel, Flag, Name, NamespaceName, ObjectName, Positive, Text
+from components.config.field_types import ConfigModel, Name, NamespaceName, ObjectName, Text
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import Problem
 from components.projection.model import SecretRef
@@ -55,117 +55,6 @@ _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
     keys.MANAGER_AUDIENCE: ("cloud.resourceManagerAudience", "write it with https://"),
 }
 """Where in a credential of the configuration a key of its Secret comes from, and how to fix it there."""
-
-
-class FormerOperator(ConfigModel):
-    """How the operator ran before, in what differs. It is trusted as well, until it was started again."""
-
-    workload_identity_mode: Literal["relaxed", "strict"] | None = Field(
-        default=None, description="Whose token identities trusted."
-    )
-    issuer: Issuer | None = Field(default=None, description="OIDC issuer URL that the cluster had.")
-    service_account: ObjectName | None = Field(default=None, description="ServiceAccount it ran as.")
-
-
-class Operator(ConfigModel):
-    """How Azure Service Operator runs in the cluster; its chart makes it, not this stack."""
-
-    namespace: NamespaceName = Field(
-        default=keys.OPERATOR_NAMESPACE, description="Existing namespace of the operator."
-    )
-    service_account: ObjectName = Field(
-        default=keys.OPERATOR_ACCOUNT,
-        description="ServiceAccount it runs as (the chart's serviceAccount.name).",
-    )
-    workload_identity_mode: Literal["relaxed", "strict"] = Field(
-        default="relaxed",
-        description="Whose token identities trust: the operator's, or one of each namespace.",
-    )
-    issuer: Issuer | None = Field(default=None, description="OIDC issuer URL of the cluster, byte for byte.")
-    multi_env: Flag = Field(
-        default=False, description="Whether it serves several clouds (ALLOW_MULTI_ENV_MANAGEMENT)."
-    )
-
-    formerly: FormerOperator | None = Field(
-        default=None, description="How it ran until now: trusted as well, while it was not started again."
-    )
-    allow_trust_change: Flag = Field(
-        default=False, description="Whether trust is removed before the operator was seen to run without it."
-    )
-
-    @property
-    def trusted(self) -> Sequence[tuple[resolution.Operator, str | None]]:
-        """How it runs, and how it ran while that is trusted as well; each with who issues its tokens."""
-        now = (self.as_it_runs(strict=self.strict), self.issuer)
-        former = self.formerly
-        if former is None:
-            return [now]
-        strict = (former.workload_identity_mode or self.workload_identity_mode) == "strict"
-        account = former.service_account or self.service_account
-        before = replace(self.as_it_runs(strict=strict), account=account)
-        return [now, (before, former.issuer or self.issuer)]
-
-    @property
-    def strict(self) -> bool:
-        """Whether workload identity is in strict mode."""
-        return self.workload_identity_mode == "strict"
-
-    def as_it_runs(self, *, strict: bool) -> resolution.Operator:
-        """Return the operator that resolves credentials. strict: whether in strict mode."""
-        return resolution.Operator(self.namespace, self.multi_env, strict, self.service_account)
-
-
-class RateLimit(ConfigModel):
-    """How fast the operator calls Azure."""
-
-    qps: Positive = Field(description="Requests a second.")
-    bucket_size: Positive = Field(description="Requests in parallel.")
-
-
-class GlobalSettings(ConfigModel):
-    """`aso-controller-settings`. The operator reads it when it starts."""
-
-    credential: AsoCredential | None = Field(
-        default=None, description="For resources that no other credential serves; best absent."
-    )
-    sync_period: Duration | None = Field(default=None, description="Such as 1h, or never.")
-    operator_mode: Literal["watchers", "webhooks", "watchers-and-webhooks"] | None = Field(
-        default=None, description="Parts that it runs."
-    )
-    target_namespaces: tuple[NamespaceName, ...] = Field((), description="The only ones it looks at.")
-    default_reconcile_policy: Literal["manage", "skip", "detach-on-delete"] | None = Field(
-        default=None, description="For resources that say none."
-    )
-    max_concurrent_reconciles: Positive | None = Field(default=None, description="Of each kind.")
-    rate_limit: RateLimit | None = Field(default=None, description="How fast it calls Azure.")
-    user_agent_suffix: Text | None = Field(default=None, description="Behind its name in calls to Azure.")
-
-    def data(self, operator: Operator, own: Data) -> Data:
-        """Return the data of the Secret: the three ids and exactly the other keys that are meant.
-
-        own: that of the operator's credential, empty without one; its method is chosen by other keys than
-        that of a scoped Secret. Without a credential the ids are empty: the pods of the operator's chart
-        start only where they are (docs/compatibility.md).
-        """
-        limit = self.rate_limit
-        by_token = self.credential is not None and self.credential.workload_identity is not None
-        plain = {
-            "AZURE_SYNC_PERIOD": self.sync_period,
-            "AZURE_OPERATOR_MODE": self.operator_mode,
-            keys.TARGET_NAMESPACES: ",".join(self.target_namespaces) or None,
-            "DEFAULT_RECONCILE_POLICY": self.default_reconcile_policy,
-            "MAX_CONCURRENT_RECONCILES": self.max_concurrent_reconciles,
-            "RATE_LIMIT_MODE": limit and "bucket",
-            "RATE_LIMIT_QPS": limit and limit.qps,
-            "RATE_LIMIT_BUCKET_SIZE": limit and limit.bucket_size,
-            "AZURE_USER_AGENT_SUFFIX": self.user_agent_suffix,
-            keys.WORKLOAD_IDENTITY_MODE: "strict" if operator.strict else None,
-            keys.ALLOW_MULTI_ENV: "true" if operator.multi_env else None,
-            keys.USE_WORKLOAD_IDENTITY: "true" if by_token else None,
-        }
-        told = {key: str(value).encode() for key, value in plain.items() if value is not None}
-        ids = dict.fromkeys(keys.REQUIRED, b"")
-        return {**ids, **told, **{key: value for key, value in own.items() if key != keys.AUTH_MODE}}
 
 
 class AssignedRole(ConfigModel):
@@ -344,8 +233,7 @@ class AsoCredentials(Section):
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
         """Yield where what is secret of the credentials is."""
-        own = self.global_entry()
-        for entry in (*self.entries(), *([own] if own else [])):
+        for entry in filter(None, (*self.entries(), self.global_entry())):
             for key, source in entry.credential.sources.items():
                 yield f"{entry.place}.servicePrincipal.{key}", source
 
@@ -383,14 +271,20 @@ class AsoCredentials(Section):
         if context.whole(self.KEY, "tenants"):
             served = [one for one in resources if one.resource.namespace in context.namespaces]
             resolved = self.resolved(served, context)
-            yield from _review_resolutions(resolved)
-            yield from self._review_of_others(resolved, context)
+            yield from self._review_resolutions(resolved, context)
 
-    def _review_of_others(
+    def _review_resolutions(
         self, resolved: Sequence[tuple[DeclaredResource, Resolution]], context: ReviewContext
     ) -> Problems:
-        """Refuse a resource of a tenant's file that the whole operator's credential would serve."""
+        """Refuse a resource that ASO would not serve, in its words, or a tenant's by the operator's own."""
         for one, found in resolved:
+            if (fault := found.fault) is not None:
+                fix = "fix it where it says, in the manifest or in asoCredentials"
+                if found.secret is None and found.scope is None:
+                    home = one.resource.namespace
+                    fix = f"add {home} to asoCredentials.namespaces, or credential to its entry"
+                problem = f"{fault.severity}, {fault.reason}: {fault.message}"
+                yield Problem(f"{one.place} {one.resource}", problem, fix, one.at)
             is_of_a_tenant = self.place("resources", one.entry) in context.confined
             if is_of_a_tenant and found.secret == self.global_name:
                 problem = (
@@ -413,7 +307,7 @@ class AsoCredentials(Section):
         if refused is not None and not faults and entry.secret != self.global_name:
             yield Problem(
                 f"{entry.place}.cloud",
-                f"ASO would refuse it: {refused.text}",
+                f"ASO would refuse it: {refused}",
                 "set operator.multiEnv: true if it runs so, or leave it out",
             )
 
@@ -527,23 +421,6 @@ class Entry:
 def _same_to_azure(place: str, first: str) -> Problem:
     problem = f"to Azure it is the same as {first}: the case of a name does not count there"
     return Problem(place, problem, "rename one of the two, or remove it")
-
-
-def _review_resolutions(resolved: Sequence[tuple[DeclaredResource, Resolution]]) -> Problems:
-    """Refuse a resource that ASO would not serve, in its words."""
-    for one, found in resolved:
-        fault = found.fault
-        if fault is None:
-            continue
-        fix = "fix it where it says, in the manifest or in asoCredentials"
-        if found.secret is None and found.scope is None:
-            fix = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
-        yield Problem(
-            f"{one.place} {one.resource}",
-            f"{fault.severity}, {fault.reason}: {fault.message}",
-            fix,
-            one.at,
-        )
 
 
 def _copied(delivery: Delivery) -> Data:

@@ -99,12 +99,11 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]
     What refers to it is then found: one slip of the pen is one problem.
     """
     known = {field.alias or name for name, field in model.model_fields.items()}
-    misspelt = [key for key in document if key not in known]
     problems: list[Problem] = []
-    for key in misspelt:
+    for key in [key for key in document if key not in known]:
         near = difflib.get_close_matches(key, sorted(known), n=1)
         if near and not document.get(near[0]):
-            problems.append(unknown_key(config_path(key), key, near))
+            problems.append(Problem(config_path(key), *misspelt(key, near)))
             document[near[0]] = document.pop(key)
     return tuple(problems)
 
@@ -126,11 +125,6 @@ def without_values(document: Document) -> tuple[Problem, ...]:
 
     look(document, ())
     return tuple(problems)
-
-
-def unknown_key(place: str, key: str, known: Iterable[str]) -> Problem:
-    """Return the problem of a key that is not read."""
-    return Problem(place, *misspelt(key, known))
 
 
 def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
@@ -193,7 +187,8 @@ def _problem(
 ) -> Problem:
     path = [step for step in fault["loc"] if step != _KEY]
     if fault["type"] == "extra_forbidden":
-        return unknown_key(place_of(path), str(path[-1]), _known_keys(_schema(model), path[:-1]))
+        known = _known_keys(_schema(model), path[:-1])
+        return Problem(place_of(path), *misspelt(str(path[-1]), known))
     return Problem(place_of(path), *explain(fault, otherwise))
 
 

@@ -192,6 +192,22 @@ FileName: TypeAlias = Annotated[
 ]
 
 
+def refused_if(holds: Callable[[Any], object], problem: str, fix: str) -> Any:
+    """Return the validator of an entry of which this must not hold."""
+
+    def check(entry: Any) -> Any:
+        if holds(entry):
+            raise config_error(problem, fix)
+        return entry
+
+    return model_validator(mode="after")(check)
+
+
+def exactly_one(problem: str, fix: str, *fields: str) -> Any:
+    """Return the validator of an entry that gives one of these fields, and no more of them."""
+    return refused_if(lambda entry: sum(bool(getattr(entry, each)) for each in fields) != 1, problem, fix)
+
+
 def first_name(name: str, previously: Sequence[str]) -> str:
     """Return the name of which ids and objects were made: under others, they stay what they are."""
     return previously[0] if previously else name

@@ -137,6 +137,10 @@ class Section(ConfigModel):
         """Yield every credential that the section names by where it is, and the place where it does."""
         yield from ()
 
+    def warnings(self, credentials: Credentials) -> Problems:  # noqa: ARG002 - for those that read some
+        """Yield what an update warns of; `review` has refused nothing."""
+        yield from ()
+
 
 def review_written(
     secrets: Iterable[Written], sources: Iterable[tuple[str, CredentialSource]] = ()

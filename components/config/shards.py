@@ -6,7 +6,7 @@ A range takes in names that are not used yet, so who adds a tenant's file has no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -41,15 +41,10 @@ class Shards(ConfigModel):
         return [stack for stack, shard in self.stacks.items() if (shard.since or "") <= tenant][-1]
 
 
-class _File(ConfigModel):
-    fleets: Mapping[Name, Shards]
-
-
-@dataclass(frozen=True, slots=True)
-class Stacks:
+class Stacks(ConfigModel):
     """What the file of a project says; nothing where there is none."""
 
-    fleets: Mapping[str, Shards]
+    fleets: Mapping[Name, Shards]
 
     @classmethod
     def read(cls, root: Path) -> Stacks:
@@ -58,19 +53,16 @@ class Stacks:
             document = read_file(root / STACKS)
         except Unreadable as error:
             if error.code == "file-missing":
-                return cls({})
+                return cls(fleets={})
             raise ConfigurationError([Problem(STACKS, error.problem, error.fix, error.at)]) from None
         try:
-            return cls(_File.model_validate(document.data, strict=False).fleets).checked(document)
+            found = cls.model_validate(document.data)
         except ValidationError as error:
-            found = problems_of(error, _File)
-            raise ConfigurationError(_placed(each, document) for each in found) from None
-
-    def checked(self, document: Document) -> Stacks:
-        """Return it, if each tenant has one stack and each stack one fleet. Raises ConfigurationError."""
-        if problems := [*self._problems(document)]:
+            problems = problems_of(error, cls)
+            raise ConfigurationError(_placed(each, document) for each in problems) from None
+        if problems := [*found._problems(document)]:
             raise ConfigurationError(problems)
-        return self
+        return found
 
     def tenants_of(self, stack: str) -> Callable[[str], bool]:
         """Return whether a tenant is a stack's; one that no fleet names has all of its folder."""
@@ -78,6 +70,8 @@ class Stacks:
         return bool if fleet is None else lambda tenant: fleet.stack_of(tenant) == stack
 
     def _problems(self, document: Document) -> Iterator[Problem]:
+        """Yield why a tenant has not one stack, or a stack not one fleet."""
+
         def at(path: Iterable[str], problem: str, fix: str) -> Problem:
             steps = ("fleets", *path)
             return Problem(f"{STACKS} {below('', steps)}", problem, fix, document.at(steps))

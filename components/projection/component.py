@@ -108,7 +108,9 @@ def _refuse(
         return
     kind, id_ = args.type.rpartition(":")[2], f"{namespace}/{name}" if namespace else name
     path = path_of(SecretRef(namespace, name)) if namespace else f"/api/v1/namespaces/{quote(name, safe='')}"
-    found = _found(cluster, path)
+    found: dict[str, Any] | None = None
+    with suppress(CredfleetError, NoReply):  # in a cluster that cannot be seen nothing is found
+        found = connect(cluster).patient.find(path)
     if found and is_composed(found):  # imported, it would be deleted with the reference that wrote it
         raise pulumi.RunError(
             f"Secret {id_} is written of what a reference names, so no entry overwrites it\n"
@@ -121,10 +123,3 @@ def _refuse(
             f"{kind} {id_} exists, and no stack has written it, so it is not overwritten\n"
             f"→ {fix}; or make it this stack's: {importers[args.urn].command(id_)}"
         )
-
-
-def _found(cluster: ClusterTarget, path: str) -> dict[str, Any] | None:
-    """Return an object that exists; None also in a cluster that cannot be seen."""
-    with suppress(CredfleetError, NoReply):
-        return connect(cluster).patient.find(path)
-    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import quote
 
 from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
@@ -15,7 +15,6 @@ from components.projection.model import PROJECTED_BY, JsonObject, SecretRef, ann
 FIELD_MANAGER: Final = "credfleet-projection"
 """Under which name the API server books what projections write."""
 
-_WRITTEN: Final = f"?fieldManager={FIELD_MANAGER}"
 _WEBHOOK: Final = re.compile(r'(?:admission webhook|failed calling webhook) "([a-z0-9.-]{1,253})"')
 """How the API server names a webhook that denied a call, or failed; what follows may quote what was sent."""
 
@@ -27,6 +26,8 @@ class KubernetesSecrets:
     answer to it was lost. All raise ProjectionError when the server does not allow it or cannot be reached.
     """
 
+    MANAGER: ClassVar = FIELD_MANAGER
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -37,12 +38,13 @@ class KubernetesSecrets:
     def create(self, body: JsonObject, *, rehearsed: bool = False) -> JsonObject | None:
         """POST; a taken name is not done. rehearsed: only judged, before what is of that name makes way."""
         ref, dry = _ref(body), "&dryRun=All" if rehearsed else ""
-        return _done(self._call("POST", _collection(ref) + _WRITTEN + dry, ref, body))
+        path = f"{collection_of(ref.namespace)}?fieldManager={self.MANAGER}{dry}"
+        return _done(self._call("POST", path, ref, body))
 
     def replace(self, body: JsonObject) -> JsonObject | None:
         """PUT with the resourceVersion in the body."""
         ref = _ref(body)
-        return _done(self._call("PUT", path_of(ref) + _WRITTEN, ref, body))
+        return _done(self._call("PUT", f"{path_of(ref)}?fieldManager={self.MANAGER}", ref, body))
 
     def delete(self, body: JsonObject) -> bool:
         """DELETE with both preconditions."""
@@ -55,25 +57,23 @@ class KubernetesSecrets:
         try:
             reply = self._connection.call(method, path, body=body)
         except NoReply as silence:
-            raise _failed(ref, f"the API server does not answer ({silence})", "run again") from None
+            raise failed(ref.place, f"the API server does not answer ({silence})", "run again") from None
         if method == "POST" and reply.lacks_namespace:
             raise _without_namespace(ref, body or {})
         if reply.answer in (HttpOutcome.DONE, HttpOutcome.ABSENT, HttpOutcome.CONFLICT):
             return reply
         if webhook := _WEBHOOK.search(reply.text):
-            problem = (
-                f"the API server refused to {method} it: admission webhook {webhook[1]} denied it, or failed"
-            )
-            raise _failed(
-                ref, problem, f"see in the log of webhook {webhook[1]} why; fix that, and run again"
-            )
+            name = webhook[1]
+            problem = f"the API server refused to {method} it: admission webhook {name} denied it, or failed"
+            fix = f"see in the log of webhook {name} why; fix that, and run again"
+            raise failed(ref.place, problem, fix)
         if reply.answer is HttpOutcome.NOT_ALLOWED:
             fix = (
                 "let the identity that runs this read the source and write Secrets of the target's namespace"
             )
-            raise _failed(ref, f"the API server does not allow it: {reply.text}", fix)
+            raise failed(ref.place, f"the API server does not allow it: {reply.text}", fix)
         fix = "give it what its type demands, and run again" if reply.reason == "Invalid" else "run again"
-        raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", fix)
+        raise failed(ref.place, f"the API server refused to {method} it: {reply.reason}", fix)
 
 
 def open_secrets(cluster: str | None) -> KubernetesSecrets:
@@ -85,8 +85,9 @@ def open_secrets(cluster: str | None) -> KubernetesSecrets:
     return KubernetesSecrets(reach(ClusterTarget.parse(cluster), fix))
 
 
-def _failed(ref: SecretRef, problem: str, fix: str) -> ProjectionError:
-    return ProjectionError(code="not-possible", place=f"Secret {ref}", problem=problem, fix=fix)
+def failed(place: str, problem: str, fix: str) -> ProjectionError:
+    """Return that something could not be done now."""
+    return ProjectionError(code="not-possible", place=place, problem=problem, fix=fix)
 
 
 def _without_namespace(ref: SecretRef, body: JsonObject) -> ProjectionError:
@@ -109,10 +110,11 @@ def _ref(body: JsonObject) -> SecretRef:
     return SecretRef(str(body["metadata"]["namespace"]), str(body["metadata"]["name"]))
 
 
-def _collection(ref: SecretRef) -> str:
-    return f"/api/v1/namespaces/{quote(ref.namespace, safe='')}/secrets"
+def collection_of(namespace: str) -> str:
+    """Return where the API server has the Secrets of a namespace."""
+    return f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets"
 
 
 def path_of(ref: SecretRef) -> str:
     """Return where the API server has a Secret."""
-    return f"{_collection(ref)}/{quote(ref.name, safe='')}"
+    return f"{collection_of(ref.namespace)}/{quote(ref.name, safe='')}"

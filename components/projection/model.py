@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from components.errors import ProjectionError
 from components.labels import PREFIX
@@ -54,10 +55,13 @@ class SecretRef:
 class Wanted(ABC):
     """A Secret that is wanted: what is made of which Secret, where, and for whom.
 
-    source: None for what is in no cluster, whose data are made already. owner: the same text whenever the
-    program runs; two owners never share a target. previously: the owner under former names. incarnation:
-    which of its resources wants it; None for one that an earlier version created.
+    TAKEN: problem and fix where another owner has the target. source: None for what is in no cluster, whose
+    data are made already. owner: the same text whenever the program runs; two owners never share a target.
+    previously: the owner under former names. incarnation: which of its resources wants it; None for one that
+    an earlier version created.
     """
+
+    TAKEN: ClassVar[tuple[str, str]]
 
     source: SecretRef | None
     target: SecretRef
@@ -77,13 +81,16 @@ class Wanted(ABC):
         """Whether a target is as it should be, apart from its data."""
         return True
 
-    @abstractmethod
     def missing(self) -> ProjectionError:
         """Say that there is no source."""
+        return ProjectionError(
+            code="source-missing", place=f"Secret {self.source}", problem="it is gone by now", fix="run again"
+        )
 
-    @abstractmethod
-    def foreign(self, target: JsonObject, /) -> ProjectionError:
+    def foreign(self, _target: JsonObject, /) -> ProjectionError:
         """Say that the target belongs to another owner."""
+        problem, fix = self.TAKEN
+        return ProjectionError(code="target-taken", place=self.target.place, problem=problem, fix=fix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +100,11 @@ class Projection(Wanted):
     source_labels: what the source must be labelled with, so that a copy never follows a Secret that went to
     another tenant.
     """
+
+    TAKEN = (
+        "it exists and this claim did not write it, so it is not overwritten",
+        "deliver to another name under deliverTo, or delete that Secret",
+    )
 
     source: SecretRef
     plan: KeyPlan
@@ -123,13 +135,6 @@ class Projection(Wanted):
             fix="refresh the stack: its claim may have lost the account",
         )
 
-    def foreign(self, _target: JsonObject, /) -> ProjectionError:
-        """Say that the target belongs to another owner."""
-        problem = "it exists and this claim did not write it, so it is not overwritten"
-        return taken_error(
-            self.target, problem, "deliver to another name under deliverTo, or delete that Secret"
-        )
-
 
 def render_secret(
     target: SecretRef,
@@ -147,11 +152,6 @@ def render_secret(
     if labels is not None:
         metadata["labels"] = {**labels}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": type_, "data": {**data}}
-
-
-def taken_error(target: SecretRef, problem: str, fix: str) -> ProjectionError:
-    """Return the error of what stands where a Secret belongs."""
-    return ProjectionError(code="target-taken", place=target.place, problem=problem, fix=fix)
 
 
 def is_owned(target: JsonObject, owner: str) -> bool:
@@ -189,6 +189,11 @@ def annotations_of(target: JsonObject) -> Mapping[str, str]:
 def data_of(secret: JsonObject) -> Mapping[str, str]:
     """Read the data of a Secret, which the API leaves out when it is empty."""
     return secret.get("data") or {}
+
+
+def encode(data: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the `data` of a Secret as the API takes it: values in base64."""
+    return {key: base64.b64encode(value).decode() for key, value in data.items()}
 
 
 @dataclass(frozen=True, slots=True)

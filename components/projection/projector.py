@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from components.errors import ProjectionError
+from components.errors import ProjectionError, contended
 from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
 from components.projection.model import (
     INCARNATION,
     JsonObject,
+    SecretRef,
     Wanted,
     WrittenCopy,
     annotations_of,
@@ -29,10 +30,15 @@ _ELSEWHERE: Final[JsonObject] = {"metadata": {"resourceVersion": ""}}
 
 
 class Projector:
-    """Carries out projections in one cluster, from sources in the same one unless others are given."""
+    """Carries out projections in one cluster.
 
-    def __init__(self, secrets: KubernetesSecrets, sources: KubernetesSecrets | None = None) -> None:
-        self._secrets, self._sources = secrets, sources or secrets
+    get_source: returns a source, None when there is none; absent, sources are Secrets of the same cluster.
+    """
+
+    def __init__(
+        self, secrets: KubernetesSecrets, get_source: Callable[[SecretRef], JsonObject | None] | None = None
+    ) -> None:
+        self._secrets, self._get_source = secrets, get_source or secrets.get
 
     def write(
         self, wanted: Wanted, mark: Callable[[JsonObject], JsonObject] = lambda target: target
@@ -63,7 +69,7 @@ class Projector:
             if written is not None:
                 version = str(source["metadata"]["resourceVersion"])
                 return WrittenCopy(digest(written, data), version, str(source.get("type", "")))
-        raise _contended(wanted)
+        raise contended(ProjectionError, wanted.target.place, "it", _ATTEMPTS)
 
     def digest(self, wanted: Wanted) -> str | None:
         """Return the digest of what is in the target; None if it is gone, or another owner's."""
@@ -75,7 +81,7 @@ class Projector:
     def is_current(self, wanted: Wanted, known: str) -> bool:
         """Whether a target with this digest is what the source makes it now."""
         target = self._secrets.get(wanted.target)
-        source = _ELSEWHERE if wanted.source is None else self._sources.get(wanted.source)
+        source = _ELSEWHERE if wanted.source is None else self._get_source(wanted.source)
         if target is None or source is None or not is_owned(target, wanted.owner):
             return False
         if is_replaced(target, wanted.incarnation) or not wanted.bears(target):
@@ -113,10 +119,10 @@ class Projector:
                 return False
             if self._secrets.delete(target):
                 return True
-        raise _contended(wanted)
+        raise contended(ProjectionError, wanted.target.place, "it", _ATTEMPTS)
 
     def _source(self, wanted: Wanted) -> JsonObject:
-        source = _ELSEWHERE if wanted.source is None else self._sources.get(wanted.source)
+        source = _ELSEWHERE if wanted.source is None else self._get_source(wanted.source)
         if source is None:
             raise wanted.missing()
         return source
@@ -124,16 +130,7 @@ class Projector:
 
 def open_projector(cluster: str | None, sources: str | None = None) -> Projector:
     """Open a projector on that cluster; sources: another one, where these are. Raises as `open_secrets`."""
-    return Projector(open_secrets(cluster), None if sources is None else open_secrets(sources))
-
-
-def _contended(wanted: Wanted) -> ProjectionError:
-    return ProjectionError(
-        code="contended",
-        place=wanted.target.place,
-        problem=f"others changed it {_ATTEMPTS} times while it was written",
-        fix="find the other writer, then run again",
-    )
+    return Projector(open_secrets(cluster), None if sources is None else open_secrets(sources).get)
 
 
 def _is_writable(target: JsonObject, wanted: Wanted) -> bool:

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 
 from components.connection import RECORDED
 from components.dynamic import (
+    FORESEEN,
     IDENTITY,
+    IN_PREVIEW,
     INCARNATION,
     SECRET,
     WARNING,
@@ -32,17 +36,10 @@ from components.dynamic import (
 from components.errors import CredfleetError, ProjectionError
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
-from components.projection.model import (
-    JsonObject,
-    Projection,
-    SecretRef,
-    Wanted,
-    differs,
-    is_handed_over,
-)
+from components.projection.model import JsonObject, Projection, SecretRef, Wanted, differs, is_handed_over
 from components.projection.projector import Projector, open_projector
 from components.projection.sources import Composition, Source
-from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager
+from components.secret_manager import configured_secret_manager
 
 KINDS: Final = ("labels", "annotations")
 _DECLARING: Final = "pulumi"
@@ -127,7 +124,7 @@ class SecretProjectionArgs:
     source_labels: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
     keys: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
     aso_credential: Input[str] | None = None
-    foreseen: Input[Mapping[str, Input[str]] | None] = field(default=None, compare=False)
+    foreseen: Input[Mapping[str, Input[str]] | None] = field(default=None, compare=False, metadata=IN_PREVIEW)
     of_pool: Input[bool] | None = None
     previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
@@ -141,12 +138,9 @@ class SecretProvider(FollowingProvider):
 
     def taken(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""
-        try:
-            taken = open_projector(self.cluster).taken(self.wanted(inputs))
-        except CredfleetError:
-            return
-        if taken is not None:
-            yield CheckFailure("targetName", str(taken))
+        with suppress(CredfleetError):
+            if (taken := open_projector(self.cluster).taken(self.wanted(inputs))) is not None:
+                yield CheckFailure("targetName", str(taken))
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return the digest of the Secret; None if it is gone, or another owner's."""
@@ -191,7 +185,7 @@ class SecretProjectionProvider(SecretProvider):
     def is_predicted_otherwise(self, props: Properties) -> bool:
         """Whether the copy will hold something else."""
         target = SecretRef(props["targetNamespace"], props["targetName"])
-        foreseen = props.get("foreseen")
+        foreseen = props.get(FORESEEN)
         return bool(foreseen) and differs(open_secrets(self.cluster).get(target), foreseen)
 
     def _projector(self, props: Properties) -> Projector:
@@ -211,7 +205,7 @@ class SecretProjectionProvider(SecretProvider):
         )
 
 
-class SecretProjection(DynamicResource[SecretProjectionArgs], module="credfleet", name="SecretProjection"):
+class SecretProjection(DynamicResource[SecretProjectionArgs]):
     """Copy of a Secret in another namespace, which follows its source."""
 
     provider = SecretProjectionProvider
@@ -239,6 +233,10 @@ class CompositionArgs:
     previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
 
+Rendered: TypeAlias = tuple[str, Mapping[str, bytes]]
+"""Type and values of a Secret."""
+
+
 class CompositionProvider(SecretProvider):
     """Writes, compares and removes a Secret that is made of others."""
 
@@ -246,9 +244,7 @@ class CompositionProvider(SecretProvider):
     outputs = ("reference", "digest", "type")
     named_by = ("namespace", "targetName")
 
-    def render(
-        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
-    ) -> tuple[str, Mapping[str, bytes]]:
+    def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
         """Return type and values of the Secret; raises CredfleetError. places: of the contents."""
         raise NotImplementedError
 
@@ -359,12 +355,9 @@ def content_of(
 
     configured: reads the stack's configuration, by which Secret Manager is known.
     """
-
-    def manager(location: str | None) -> SecretManager:
-        return open_secret_manager(SecretManagerTarget.configured(configured).at(location))
-
-    ref = source.ref
-    return source.payload(manager) if ref is None else source.content(secrets.get(ref), reader)
+    if (ref := source.ref) is None:
+        return source.payload(partial(configured_secret_manager, configured))
+    return source.content(secrets.get(ref), reader)
 
 
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:

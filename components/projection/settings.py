@@ -7,7 +7,15 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from components.config.field_types import ConfigModel, ObjectName, Text, config_error, must
+from components.config.field_types import (
+    ConfigModel,
+    ObjectName,
+    Text,
+    config_error,
+    exactly_one,
+    must,
+    refused_if,
+)
 from components.errors import ProjectionError
 from components.labels import ASO_CREDENTIAL
 from components.naming import is_data_key, is_namespace, is_object_name
@@ -66,6 +74,16 @@ class Delivery(ConfigModel):
 class CredentialSource(ConfigModel):
     """Where a credential is: an entry of credentials, a Secret, an account's Secret, or Secret Manager."""
 
+    _is_in_one_place = exactly_one(
+        "a credential is in one place",
+        "give its entry's name, {secret: …}, {account: …} or {gcpSecret: …}",
+        *("entry", "secret", "account", "gcp_secret"),
+    )
+    _has_keys_of_an_account = refused_if(
+        lambda one: one.key and not one.account,
+        "a key is of an account's Secret",
+        "write secret: NAMESPACE/NAME/KEY",
+    )
     entry: Text | None = Field(default=None, description="Name of an entry of credentials.")
     secret: Annotated[str, _names_secret] | None = Field(
         default=None,
@@ -79,18 +97,6 @@ class CredentialSource(ConfigModel):
     key: Annotated[str, must(is_data_key, "no Secret has such a key", "correct it")] | None = Field(
         default=None, description="Key of the account's Secret; absent: the object of all its keys."
     )
-
-    @model_validator(mode="after")
-    def _is_in_one_place(self) -> Self:
-        places = (self.entry, self.secret, self.account, self.gcp_secret)
-        if sum(each is not None for each in places) != 1:
-            raise config_error(
-                "a credential is in one place",
-                "give its entry's name, {secret: …}, {account: …} or {gcpSecret: …}",
-            )
-        if self.key is not None and self.account is None:
-            raise config_error("a key is of an account's Secret", "write secret: NAMESPACE/NAME/KEY")
-        return self
 
     def source(self, place: str) -> Source:
         """Return the Secret or version that it names itself. place: of the reference."""

@@ -22,8 +22,8 @@ from components.projection.model import (
     SecretRef,
     Wanted,
     data_of,
+    encode,
     render_secret,
-    taken_error,
 )
 
 if TYPE_CHECKING:
@@ -81,10 +81,7 @@ class Source:
         try:
             return manager(named and named["location"]).access(self.version or "").content
         except SecretManagerError as error:
-            place = f"{self.place} ({self.version})"
-            raise SecretManagerError(
-                code=error.code, place=place, problem=error.problem, fix=error.fix
-            ) from None
+            raise SecretManagerError.of(error, error.code, f"{self.place} ({self.version})") from None
 
     def content(self, secret: JsonObject | None, reader: str) -> bytes:
         """Return the value for a namespace that reads it; raises ProjectionError when it may not, or cannot.
@@ -138,6 +135,13 @@ class Composition(Wanted):
     source: the first of them; None for a version in Secret Manager. origin: the name of either.
     """
 
+    TAKEN = (
+        "it exists, and no reference to another Secret made it, so it is not overwritten",
+        "delete it if it is not in use; if this stack wrote it of an entry of credentials, take the"
+        " entry it is of out, run an update, and put it back with the reference; without a gap it goes by"
+        " handOver: true beside the entry, and an update before",
+    )
+
     origin: str
     type: str = "Opaque"
     content: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
@@ -147,27 +151,11 @@ class Composition(Wanted):
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Return the data of the target, in base64: made already, of all its sources."""
         del source
-        return {key: base64.b64encode(value).decode() for key, value in self.content.items()}
+        return encode(self.content)
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Return the target, to be written."""
         noted = {**self.annotations, COMPOSED: "true"}
         return render_secret(
             self.target, self.owner, self.origin, data, type_=self.type, labels=self.labels, annotations=noted
-        )
-
-    def missing(self) -> ProjectionError:
-        """Return the error that its first source went while it was made."""
-        return ProjectionError(
-            code="source-missing", place=f"Secret {self.origin}", problem="it is gone by now", fix="run again"
-        )
-
-    def foreign(self, _target: JsonObject, /) -> ProjectionError:
-        """Return the error that another owner wrote the target."""
-        return taken_error(
-            self.target,
-            "it exists, and no reference to another Secret made it, so it is not overwritten",
-            "delete it if it is not in use; if this stack wrote it of an entry of credentials, take the"
-            " entry it is of out, run an update, and put it back with the reference; without a gap it goes by"
-            " handOver: true beside the entry, and an update before",
         )

@@ -8,61 +8,49 @@ cluster that was ready once keeps its pull secret whatever HyperFleet reports of
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final, cast
+from types import SimpleNamespace
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import pulumi
 from pulumi_gcp import secretmanager
 from pulumi_gcp.secretmanager import get_secrets_output
-from pulumi_gcp.secretmanager.outputs import (
-    GetSecretsSecretResult,
-)
+from pulumi_gcp.secretmanager.outputs import GetSecretsSecretResult
 from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
 from components.errors import PullSecretError
 from components.labels import PREFIX
-from components.projection.model import HANDED_OVER
+from components.projection.model import HANDED_OVER, encode
 from components.projection.provider import MarkedArgs
 from components.projection.sources import Source
 from components.pull_secret.model import Cluster
 from components.pull_secret.payload import list_winners, merge
 from components.pull_secret.preconditions import Decision, decide
 from components.pull_secret.provider import (
-    PullSecretCopy,
-    PullSecretRetention,
     PullSecretRetentionArgs,
-    PullSecretStatus,
     PullSecretStatusArgs,
-    PullSecretVerification,
     PullSecretVerificationArgs,
-    PullSecretVersion,
     PullSecretVersionArgs,
 )
-from components.pull_secret.retention import Retention
-from components.pull_secret.settings import AUTOMATIC, HyperFleetApi, PullSecretsSection
-from components.pull_secret.status import Condition, of_skipped, of_verified
+from components.pull_secret.replication import AUTOMATIC, list_misplaced, replicas_of, replication_in
+from components.pull_secret.resources import (
+    PullSecretCopy,
+    PullSecretRetention,
+    PullSecretStatus,
+    PullSecretVerification,
+    PullSecretVersion,
+)
+from components.pull_secret.settings import PullSecretsSection
+from components.pull_secret.status import Conditions, of_skipped, of_verified
 from components.pull_secret.verification import KEY, STORED_AS, TYPE, digest_of
 from components.refusing import Importer, keep
 from components.secret_manager import secret_name
 from components.skipped_lines import skipped_lines
 from components.waiting import apply_to_unknowns, once_made
-
-
-def taken_error(entry: str, labels: Mapping[str, str], resource: Importer) -> PullSecretError:
-    """Say that an entry is not overwritten, whose it is, and how to make it the stack's resource."""
-    owner = ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "none"
-    return PullSecretError(
-        code="secret-taken",
-        place=entry,
-        problem=f"it exists and this stack has not made it, so it is not overwritten; its labels: {owner}",
-        fix=f"delete it if it is not in use, or make it this stack's: {resource.command(entry)}",
-    )
-
 
 _GENERATION: Final = "hyperfleet.io/generation"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"
@@ -70,6 +58,10 @@ _VERIFIED_AT: Final = f"{PREFIX}verified-at"
 _ENTRY: Final = "gcp:secretmanager/secret:Secret"
 _IMPORTED: Final = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
 """How `pulumi import` leaves what it brings into a state, unless it is told a parent that is there."""
+
+
+_Existing: TypeAlias = pulumi.Output[GetSecretsSecretResult | None]
+"""An entry that was looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +85,6 @@ class PullSecretArgs:
     start: pulumi.Resource | None
     begun: pulumi.Output[bool] | None
     waits: pulumi.Output[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """What stands for a resource among those that another is replaced with: its URN, or none."""
-
-    urn: pulumi.Output[str | None]
 
 
 class PullSecret(pulumi.ComponentResource):
@@ -131,12 +116,12 @@ class PullSecret(pulumi.ComponentResource):
         self._name, self._args, self._section, self._decision = name, args, args.section, decision
         self._first = [args.start] if args.start else []
         if decision.proceeds and args.waits is None:
-            self.status = self._continued()
+            self.status = self._declared()
         elif args.begun is None:
             self.status = self._told(decision.unmet)
         else:
             self.status = self.skipped.apply(
-                lambda reasons: self._told(reasons) if reasons else self._continued()
+                lambda reasons: self._told(reasons) if reasons else self._declared()
             )
         registries: dict[str, Sequence[str]] = {}
         for place, source in args.section.pull_secrets(cluster.id).items():
@@ -151,15 +136,10 @@ class PullSecret(pulumi.ComponentResource):
         """Say why the cluster is skipped; nothing is declared for it."""
         lines = skipped_lines({f"pull secret {self._args.cluster.id}": "; ".join(reasons)})
         pulumi.log.info("\n".join(lines), self)
-        conditions, told = pulumi.Output.from_input(of_skipped(reasons)), self._section.hyperfleet
-        if told is not None and self._args.cluster.stays:
-            self._report(told, conditions, {}, self._first)
+        conditions = pulumi.Output.from_input(of_skipped(reasons))
+        if self._args.cluster.stays:
+            self._report(conditions, {}, self._first)
         return self._status(conditions, skipped=[*reasons])
-
-    def _continued(self) -> pulumi.Output[Any]:
-        decision = self._decision
-        self._warn(decision.warnings if decision.proceeds else decision.warnings_to_a_live_one)
-        return self._declared()
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
@@ -167,6 +147,8 @@ class PullSecret(pulumi.ComponentResource):
 
     def _declared(self) -> pulumi.Output[Any]:
         """Declare everything, and tell how it stands."""
+        decision = self._decision
+        self._warn(decision.warnings if decision.proceeds else decision.warnings_to_a_live_one)
         args, section, child = self._args, self._section, pulumi.ResourceOptions(parent=self)
         if args.cluster.pull_secret is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
@@ -215,19 +197,18 @@ class PullSecret(pulumi.ComponentResource):
         conditions = pulumi.Output.all(verified, verification.overtaken).apply(
             lambda stood: of_verified(int(stood[0]), stood[1])
         )
-        if section.hyperfleet is not None:
-            data = {
-                "secretName": entry.secret_id,
-                "secretVersion": verified.apply(lambda version: str(int(version))),
-                "secretPath": pulumi.Output.all(entry.project, entry.secret_id).apply(
-                    lambda where: secret_name(*where)
-                ),
-                "gcpProject": entry.project,
-                "replicationPolicy": kept.apply(
-                    lambda kept: "automatic" if AUTOMATIC in kept else "user-managed"
-                ),
-            }
-            self._report(section.hyperfleet, conditions, data, [secret])
+        data = {
+            "secretName": entry.secret_id,
+            "secretVersion": verified.apply(lambda version: str(int(version))),
+            "secretPath": pulumi.Output.all(entry.project, entry.secret_id).apply(
+                lambda where: secret_name(*where)
+            ),
+            "gcpProject": entry.project,
+            "replicationPolicy": kept.apply(
+                lambda kept: "automatic" if AUTOMATIC in kept else "user-managed"
+            ),
+        }
+        self._report(conditions, data, [secret])
         return self._status(
             conditions,
             skipped=[],
@@ -238,18 +219,21 @@ class PullSecret(pulumi.ComponentResource):
             verifiedAt=verification.verified_at,
         )
 
-    def _where_gone(self, existing: pulumi.Output[GetSecretsSecretResult | None]) -> list[pulumi.Resource]:
-        """Return what else to replace a resource with where others deleted the entry; elsewhere nothing."""
+    def _where_gone(self, existing: _Existing) -> list[pulumi.Resource]:
+        """Return what else to replace a resource with where others deleted the entry; elsewhere nothing.
+
+        Of a resource that another is replaced with, the SDK asks the URN alone.
+        """
 
         def urn(start: pulumi.Resource) -> pulumi.Output[str | None]:
             return pulumi.Output.all(existing, start.urn).apply(lambda told: None if told[0] else told[1])
 
-        return [cast("pulumi.Resource", _Named(urn(start))) for start in self._first]
+        return [cast("pulumi.Resource", SimpleNamespace(urn=urn(start))) for start in self._first]
 
     def _entry(
         self,
         project: pulumi.Input[str],
-        existing: pulumi.Output[GetSecretsSecretResult | None],
+        existing: _Existing,
         kept: pulumi.Output[Mapping[str, str | None]],
         gone: list[pulumi.Resource],
     ) -> secretmanager.Secret:
@@ -267,50 +251,52 @@ class PullSecret(pulumi.ComponentResource):
             labels={**section.labels, **args.cluster.labels},
             replication=kept.apply(replication_in),
             deletion_protection=section.deletion_protection,
-            deletion_policy="DELETE" if section.on_delete is Retention.DESTROY else "ABANDON",
+            deletion_policy="ABANDON" if section.keeps_entries else "DELETE",
             opts=pulumi.ResourceOptions(
                 parent=self,
                 aliases=[_IMPORTED],
                 depends_on=self._first,
-                retain_on_delete=section.on_delete is not Retention.DESTROY,
+                retain_on_delete=section.keeps_entries,
                 replace_with=gone,
-                delete_before_replace=section.on_delete is Retention.DESTROY,
+                delete_before_replace=not section.keeps_entries,
                 hooks=pulumi.ResourceHookBinding(before_create=[self._refusal(logical, project, existing)]),
             ),
         )
 
-    def _refusal(
-        self,
-        logical: str,
-        project: pulumi.Input[str],
-        existing: pulumi.Output[GetSecretsSecretResult | None],
-    ) -> pulumi.ResourceHook:
+    def _refusal(self, logical: str, project: pulumi.Input[str], existing: _Existing) -> pulumi.ResourceHook:
         """Keep an entry that is there already from being made: one of the stack's would be in the state."""
         importers = dict[str, Importer]()
         keep(importers, _ENTRY, logical, self, self)
 
         async def refuse(args: pulumi.ResourceHookArgs) -> None:
             found = await existing.future()
-            if found is not None:
-                where = await pulumi.Output.from_input(project).future()
-                name = secret_name(str(where), found.secret_id)
-                raise taken_error(name, found.labels, importers[args.urn])
+            if found is None:
+                return
+            where = await pulumi.Output.from_input(project).future()
+            entry = secret_name(str(where), found.secret_id)
+            labels = ", ".join(f"{key}={value}" for key, value in sorted(found.labels.items())) or "none"
+            command = importers[args.urn].command(entry)
+            raise PullSecretError(
+                code="secret-taken",
+                place=entry,
+                problem="it exists and this stack has not made it, so it is not overwritten;"
+                f" its labels: {labels}",
+                fix=f"delete it if it is not in use, or make it this stack's: {command}",
+            )
 
         return pulumi.ResourceHook(
             f"{logical}-untouched", refuse, pulumi.ResourceHookOptions(on_dry_run=True)
         )
 
-    def _existing(self, project: pulumi.Input[str]) -> pulumi.Output[GetSecretsSecretResult | None]:
+    def _existing(self, project: pulumi.Input[str]) -> _Existing:
         """Look for an entry of this name, of any owner; none is no error."""
         secret_id = self._args.cluster.secret_id
         found = get_secrets_output(
             filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(parent=self)
         )
-
-        def exact(result: secretmanager.GetSecretsResult) -> GetSecretsSecretResult | None:
-            return next((one for one in result.secrets if one.secret_id == secret_id), None)
-
-        return found.apply(exact)
+        return found.apply(
+            lambda result: next((one for one in result.secrets if one.secret_id == secret_id), None)
+        )
 
     def _content(self, by: Callable[[bytes], str]) -> pulumi.Output[str]:
         """Hand on what is made of the pull secret, or of those that merge, marked secret."""
@@ -396,7 +382,7 @@ class PullSecret(pulumi.ComponentResource):
                 annotations={**annotations, HANDED_OVER: args.owner} if left else annotations,
             ),
             type=TYPE,
-            data={KEY: text.apply(lambda text: base64.b64encode(text.encode()).decode())},
+            data=text.apply(lambda text: encode({KEY: text.encode()})),
             opts=opts,
         )
         return secret, {"namespace": secret.metadata.namespace, "secretName": secret.metadata.name}
@@ -410,21 +396,21 @@ class PullSecret(pulumi.ComponentResource):
             f"{self._name}-namespace",
             metadata=ObjectMetaArgs(name=args.namespace),
             opts=pulumi.ResourceOptions(
-                parent=self,
-                depends_on=self._first,
-                retain_on_delete=section.on_delete is not Retention.DESTROY,
+                parent=self, depends_on=self._first, retain_on_delete=section.keeps_entries
             ),
         )
         return namespace.metadata.name
 
     def _report(
         self,
-        told: HyperFleetApi,
-        conditions: pulumi.Output[Sequence[Condition]],
+        conditions: pulumi.Output[Conditions],
         data: Mapping[str, pulumi.Input[str]],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        cluster = self._args.cluster
+        """Tell HyperFleet, if there is one."""
+        cluster, told = self._args.cluster, self._section.hyperfleet
+        if told is None:
+            return
         status = PullSecretStatus(
             f"{self._name}-status",
             PullSecretStatusArgs(
@@ -432,22 +418,16 @@ class PullSecret(pulumi.ComponentResource):
                 contract=told.contract.value,
                 cluster=cluster.id,
                 generation=cluster.generation,
-                conditions=conditions.apply(lambda told: [each.document for each in told]),
+                conditions=conditions,
                 data=data,
             ),
             pulumi.ResourceOptions(parent=self, depends_on=after),
         )
         status.trouble.apply(lambda trouble: self._warn([trouble] if trouble else []))
 
-    def _status(
-        self,
-        conditions: pulumi.Input[Sequence[Condition]],
-        **more: pulumi.Input[Any],
-    ) -> pulumi.Output[Any]:
-        told = pulumi.Output.from_input(conditions).apply(lambda all_: [each.document for each in all_])
-        return pulumi.Output.from_input(
-            {"generation": self._args.cluster.generation, "conditions": told, **more}
-        )
+    def _status(self, conditions: pulumi.Output[Conditions], **more: pulumi.Input[Any]) -> pulumi.Output[Any]:
+        generation = self._args.cluster.generation
+        return pulumi.Output.from_input({"generation": generation, "conditions": conditions, **more})
 
 
 def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Output[Sequence[str]]:
@@ -460,46 +440,3 @@ def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Ou
         return [] if before is True else [*decision.unmet]
 
     return apply_to_unknowns(skip, begun)
-
-
-def replication_in(replicas: Mapping[str, str | None]) -> secretmanager.SecretReplicationArgsDict:
-    """Return what is asked for. replicas: place → key of Cloud KMS; AUTOMATIC for what Google chooses."""
-    encrypted: dict[str, Any] = {
-        place: {"customer_managed_encryption": {"kms_key_name": key}} if key else {}
-        for place, key in replicas.items()
-    }
-    if AUTOMATIC in replicas:
-        return {"auto": encrypted[AUTOMATIC]}
-    managed: list[Any] = [{"location": place, **more} for place, more in encrypted.items()]
-    return {"user_managed": {"replicas": managed}}
-
-
-def replicas_of(entry: GetSecretsSecretResult) -> Mapping[str, str | None]:
-    """Return what an entry has: asking for anything else would delete it, to make it again elsewhere."""
-    (kept,) = entry.replications
-    places = {each.location: each for managed in kept.user_manageds for each in managed.replicas}
-    encrypted = {place: each.customer_managed_encryptions for place, each in places.items()} or {
-        AUTOMATIC: [key for auto in kept.autos for key in auto.customer_managed_encryptions]
-    }
-    return {place: next((key.kms_key_name for key in keys), None) for place, keys in encrypted.items()}
-
-
-def list_misplaced(
-    kept: Mapping[str, str | None], wanted: Mapping[str, str | None], entry: str
-) -> Sequence[str]:
-    """Say that an entry stays as it is although the configuration names another place or key."""
-    if kept.keys() != wanted.keys():
-        where, there = (
-            ", ".join(sorted(each)).replace(AUTOMATIC, "automatic replication") for each in (kept, wanted)
-        )
-        return [
-            f"its entry stays in {where}, and locations asks for {there}: that is settled when an entry is"
-            " made → set locations back; or delete the entry, refresh, and update"
-        ]
-    return [
-        f"its entry is encrypted in {place} with {kept[place] or 'a key of Google'}, and kmsKeys asks for"
-        f" {key} → gcloud secrets replication update {entry} --set-kms-key={key}"
-        f"{'' if place == AUTOMATIC else f' --location={place}'}"
-        for place, key in wanted.items()
-        if key not in (None, kept[place])
-    ]

@@ -6,18 +6,21 @@ never shown, since it may quote what it was sent. Import-pure: clients are impor
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from components.documents import read_json
 from components.errors import PullSecretError
 from components.http_answers import HttpOutcome, answer_of
 from components.importing import IMPORT_LOCK
-from components.pull_secret.model import Availability, Phase
+from components.pull_secret.model import Availability, Observed, Phase
 
 if TYPE_CHECKING:
     from requests import Response
@@ -29,28 +32,12 @@ _CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
 _NO_SUCH_PATH: Final = "HYPERFLEET-NTF-000"
 """The code of a 404 that is about the path, not about the cluster; one without a code is not HyperFleet's."""
 
-_AVAILABLE: Final = "Available"
-_RECONCILED: Final = "Reconciled"
-
 
 class Contract(StrEnum):
     """Which contract an API keeps: v1 takes reports by POST and tells a phase, v2 by PUT, and conditions."""
 
     V1 = "v1"
     V2 = "v2"
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What HyperFleet tells of a cluster.
-
-    deleted_time: since when HyperFleet deletes it, RFC 3339. known: whether it knows the cluster at all.
-    """
-
-    adapters: Mapping[str, Availability]
-    phase: Phase | None = None
-    deleted_time: str | None = None
-    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +59,7 @@ class HyperFleet:
             phase = status.get("phase")
             return Observed(adapters, Phase(phase) if phase in set(Phase) else None)
         reconciled = any(
-            (each.get("type"), each.get("status")) == (_RECONCILED, Availability.TRUE)
+            (each.get("type"), each.get("status")) == ("Reconciled", Availability.TRUE)
             for each in status.get("conditions") or ()
         )
         return Observed(adapters, Phase.READY if reconciled else None, cluster.get("deleted_time"))
@@ -149,7 +136,7 @@ class HyperFleet:
         if meaning is HttpOutcome.ABSENT and found.get("code", _NO_SUCH_PATH) != _NO_SUCH_PATH:
             return None
         if meaning is not HttpOutcome.DONE or (method == "GET" and not found):
-            what = "" if found else ", and in words that are not its own"
+            what = "" if found else ", and in a form that is not its own"
             fix = f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its"
             if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
                 fix = f"it keeps another contract than {self.contract}: set hyperfleet.contract"
@@ -167,7 +154,7 @@ class HyperFleet:
 def _available(report: Mapping[str, Any]) -> Iterator[tuple[str, Availability]]:
     """Return what an adapter's report says of its work; an unknown word counts as Unknown."""
     for condition in report.get("conditions") or ():
-        if condition.get("type") == _AVAILABLE:
+        if condition.get("type") == "Available":
             said = condition.get("status")
             known = Availability(said) if said in set(Availability) else Availability.UNKNOWN
             yield str(report.get("adapter")), known
@@ -179,3 +166,38 @@ def _body(answer: Response) -> dict[str, Any]:
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {}
+
+
+def render_observed(observed: Mapping[str, Observed], observed_at: str) -> str:
+    """Write what was told of each cluster, for stacks to read; observed_at: RFC 3339.
+
+    A program asks only its providers, and a preview has to tell the same as the update after it.
+    """
+    clusters = {cluster: _document(one) for cluster, one in sorted(observed.items())}
+    return json.dumps({"observedAt": observed_at, "clusters": clusters}, indent=2) + "\n"
+
+
+def read_observed(text: str) -> Mapping[str, Observed]:
+    """Read it back. Raises ValueError for a text that is not of this form."""
+    try:
+        clusters: Mapping[str, Any] = read_json(text)["clusters"]
+        return {cluster: _observed(one) for cluster, one in clusters.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ValueError("this is not what `credfleet pull-secret observe` writes") from None
+
+
+def _document(observed: Observed) -> dict[str, Any]:
+    if not observed.known:
+        return {"known": False}
+    said = {"phase": observed.phase, "deletedTime": observed.deleted_time}
+    told = {key: value for key, value in said.items() if value is not None}
+    return {**told, "adapters": dict(sorted(observed.adapters.items()))}
+
+
+def _observed(document: Mapping[str, Any]) -> Observed:
+    adapters = {str(name): Availability(said) for name, said in document.get("adapters", {}).items()}
+    phase, deleted = document.get("phase"), document.get("deletedTime")
+    if deleted is not None:
+        datetime.fromisoformat(deleted)  # raises TypeError or ValueError for what is no time
+    known = document.get("known", True) is True
+    return Observed(adapters, None if phase is None else Phase(phase), deleted, known)

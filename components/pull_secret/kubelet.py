@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from components.go_json import without_surrogates
+
 Object: TypeAlias = tuple[tuple[str, Any], ...]
 
 _TEXTS: Final = ("username", "password", "email", "auth")
 _BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Refused(ValueError):  # noqa: N818 - what a pull secret is
@@ -80,11 +81,6 @@ def registry_of(name: str) -> str:
 def folded(key: str) -> str:
     """Return a key as Go compares it: the case does not count, and the long s and the sign K are letters."""
     return key.lower().replace("\u017f", "s")
-
-
-def without_surrogates(text: str) -> str:
-    """Return a text as Go reads it: what is no character is U+FFFD."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def _members(value: Any, what: str) -> Object:

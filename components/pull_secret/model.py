@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from components.pull_secret.labels import secret_labels
-from components.pull_secret.names import secret_id
+from components.pull_secret.names import SECRET, secret_labels
 
 
 class Availability(StrEnum):
@@ -25,15 +24,28 @@ class Phase(StrEnum):
     DELETING = "Deleting"
 
 
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What HyperFleet tells of a cluster.
+
+    adapters: what each of its adapters last said; one that is not there has not said anything. phase: None
+    for any other. deleted_time: since when it deletes the cluster, RFC 3339. known: whether it, when it was
+    asked, knew the cluster.
+    """
+
+    adapters: Mapping[str, Availability] = field(default_factory=dict[str, Availability])
+    phase: Phase | None = None
+    deleted_time: str | None = None
+    known: bool = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class Cluster(Observed):
     """One cluster.
 
     project: the GCP project its secret is stored in; None when none is named yet. pull_secret: the name of
     the credential; None when the cluster has none. explicit_secret_id: the id in Secret Manager instead of
-    the one made of the cluster's. adapters: what each of HyperFleet's adapters last said; one that is not
-    there has not said anything. phase: None for any other. deleted_time: since when HyperFleet deletes the
-    cluster. known: whether HyperFleet, when it was asked, knew the cluster.
+    the one made of the cluster's.
     """
 
     id: str
@@ -44,15 +56,11 @@ class Cluster:
     project: str | None = None
     pull_secret: str | None = None
     explicit_secret_id: str | None = None
-    adapters: Mapping[str, Availability] = field(default_factory=dict[str, Availability])
-    phase: Phase | None = None
-    deleted_time: str | None = None
-    known: bool = True
 
     @property
     def secret_id(self) -> str:
         """Its secret's id in Secret Manager."""
-        return secret_id(self.id, self.explicit_secret_id)
+        return self.explicit_secret_id or SECRET.of(self.id)
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -1,12 +1,12 @@
-"""The names made of a cluster's id, and how long the id may be for each of them.
+"""The names and labels made of a cluster's id, and how long the id may be for each of them.
 
-Nothing is shortened: two ids that shared a name would share a pull secret.
+No name is shortened: two ids that shared one would share a pull secret.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,6 +22,19 @@ from components.naming import (
 _SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _CLUSTER_ID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}?|\}")
+_REFUSED_IN_LABELS = re.compile(r"[^a-z0-9_-]")
+"""Google takes letters of other scripts too; HyperFleet does not."""
+
+SAME_FOR_ALL: Final[Mapping[str, str]] = {
+    "managed-by": "hyperfleet",
+    "adapter": "pullsecret",
+    "resource-type": "pull-secret",
+    "hyperfleet-version": "v1",
+}
+"""The labels of every entry of HyperFleet."""
+
+OWN: Final = (*SAME_FOR_ALL, "cluster-id", "cluster-name")
+"""The labels that HyperFleet's own entries have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +71,22 @@ CLUSTER_SECRET: Final = Name("the Secret in the cluster", "{id}-pull-secret", OB
 DERIVED: Final = (SECRET, CLUSTER_LABEL, NAMESPACE, CLUSTER_SECRET)
 
 
-def template_problem(name: Name, place: str) -> Problem | None:
-    """Return why nothing of a kind Kubernetes takes can be made of a template."""
+def template_problems(name: Name, place: str) -> Iterator[Problem]:
+    """Yield why nothing of a kind Kubernetes takes can be made of a template."""
     fits, usual = (
         (is_namespace, NAMESPACE) if name.limit == NAMESPACE_LIMIT else (is_object_name, CLUSTER_SECRET)
     )
     fix = f"write it such as {usual.template}"
     strange = {*_PLACEHOLDER.findall(name.template)} - {"{id}", "{region}"}
     if strange or name.template.count("{id}") > 1:
-        problem = "it must contain {id} once, and no other placeholder but {region}"
-        return Problem(place, problem, fix)
-    if not fits(name.of("0", "0")):
-        problem = f"Kubernetes takes no such name for {name.what}"
-        return Problem(place, problem, fix)
-    return None
+        yield Problem(place, "it must contain {id} once, and no other placeholder but {region}", fix)
+    elif not fits(name.of("0", "0")):
+        yield Problem(place, f"Kubernetes takes no such name for {name.what}", fix)
 
 
 def job(generation: int) -> Name:
     """Return the name of the Job HyperFleet runs for a generation; its pods bear it in a label."""
     return Name("HyperFleet's Job", f"pullsecret-{{id}}-gen{generation}", LABEL_VALUE_LIMIT)
-
-
-def secret_id(cluster_id: str, explicit: str | None = None) -> str:
-    """Return the id of the secret in Secret Manager: the explicit one, or one made of the cluster's id."""
-    return explicit or SECRET.of(cluster_id)
 
 
 def secret_id_problems(explicit: str, place: str) -> Iterator[Problem]:
@@ -124,3 +129,25 @@ def _length_problems(name: Name, cluster_id: str, place: str) -> Iterator[Proble
             f" {name.longest_id}",
             "give the id as HyperFleet has it, or a shorter one to a new cluster",
         )
+
+
+def secret_labels(cluster_id: str, cluster_name: str | None = None) -> dict[str, str]:
+    """Return the labels of a cluster's secret; without its name, there is no label `cluster-name`.
+
+    A name is made fit, since it only tells people which cluster is meant. An id is not: a cluster's secrets
+    are found and deleted by it. Raises ValueError for an id that is not fit as it stands.
+    """
+    if not cluster_id or label_value(cluster_id) != cluster_id:
+        raise ValueError("the id of a cluster is a label value as it stands")
+    named = {} if cluster_name is None else {"cluster-name": label_value(cluster_name)}
+    return {**SAME_FOR_ALL, "cluster-id": cluster_id, **named}
+
+
+def is_pull_secret(labels: Mapping[str, str]) -> bool:
+    """Whether labels are those of a cluster's secret."""
+    return SAME_FOR_ALL.items() <= labels.items()
+
+
+def label_value(text: str) -> str:
+    """Make a text a label's value: lower case, `-` for what Google would refuse, cut at the end."""
+    return _REFUSED_IN_LABELS.sub("-", text.lower())[: CLUSTER_LABEL.limit]

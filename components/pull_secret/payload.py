@@ -1,7 +1,8 @@
 """Whether bytes are a pull secret. They are stored as given, so they are judged as given, never fixed.
 
-What kubelet cannot read is an error, and so is what HyperFleet's job and Secret Manager refuse. What they
-take, and a registry or another reader may not, is a doubt: an error only to the strict.
+What kubelet cannot read, or can pull nothing with, is an error, and so is what HyperFleet's job and Secret
+Manager refuse. What they take, and a registry or another reader may not, is a doubt: an error only to the
+strict.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _REGISTRY = re.compile(
     rf"(https?://)?({_HOST_LABEL}(\.{_HOST_LABEL})*|\[(?P<address>[0-9a-f:.]+)\])(:[0-9]{{1,5}})?(/[A-Za-z0-9._/-]*)?"
 )
 
+_IN_SECRET: Final = re.compile(rb"\.dockerc(onfigjson|fg)\b")
 _TOKENS: Final = ("identitytoken", "registrytoken")
 _REFUSED: Final = "kubelet refuses the whole pull secret for it"
-_LOG_IN: Final = "have it written by: podman login --authfile FILE REGISTRY"
+_LOG_IN: Final = "write it with: podman login --authfile FILE REGISTRY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,14 @@ def judge(payload: bytes, *, strict: bool = False) -> PayloadVerdict:
         _require_auths(document)
         entries = _entries(document)
         refusals = [*_refusals(document, entries)]
-    except _Unfit as error:
-        return PayloadVerdict(len(payload), (), (*errors, error.fault), ())
+    except PullSecretError as error:
+        fault = Problem(error.place, error.problem, error.fix)
+        if found := _IN_SECRET.search(payload):
+            key = found[0].decode()
+            problem = f"it is a Secret of Kubernetes, and the pull secret is what its key {key} holds"
+            fix = f"give that: kubectl get secret NAME -o jsonpath='{{.data.\\{key}}}' | base64 -d"
+            fault = Problem("payload", problem, fix)
+        return PayloadVerdict(len(payload), (), (*errors, fault), ())
     doubts = [*_doubts(document, entries)]
     errors += [*refusals, *(doubts if strict else ())]
     registries = tuple(dict.fromkeys(name for _, name, _ in entries if _may_be_told(name)))
@@ -82,8 +90,7 @@ def merge(payloads: Iterable[bytes]) -> bytes:
         merged |= {n: entry for _, n, entry in _entries(_parse(payload)) if registry_of(n) not in taken}
     content = _written((("auths", (*merged.items(),)),)).encode()
     if len(content) > LIMIT:
-        large = _too_large(len(content))
-        raise PullSecretError(code="unfit", place="merged", problem=large.problem, fix=large.fix)
+        raise PullSecretError.of(_too_large(len(content)), "unfit", "merged")
     return content
 
 
@@ -107,12 +114,9 @@ def _written(value: Any) -> str:
             return json.dumps(value)
 
 
-class _Unfit(Exception):  # noqa: N818 - what a payload is
-    """The payload cannot be understood as a pull secret."""
-
-    def __init__(self, place: str, problem: str, fix: str) -> None:
-        super().__init__(place, problem, fix)
-        self.fault = Problem(place, problem, fix)
+def _unfit(place: str, problem: str, fix: str) -> PullSecretError:
+    """Return why a payload cannot be understood as a pull secret."""
+    return PullSecretError(code="unfit", place=place, problem=problem, fix=fix)
 
 
 def _too_large(size: int) -> Problem:
@@ -125,18 +129,18 @@ def _too_large(size: int) -> Problem:
 
 def _parse(payload: bytes) -> Any:
     if not payload.strip():
-        raise _Unfit(
+        raise _unfit(
             "payload", "it is empty, so the cluster could pull nothing", "give a pull secret: a JSON object"
         )
     if payload.startswith(_BYTE_ORDER_MARKS):
-        raise _Unfit(
+        raise _unfit(
             "payload", "it begins with a byte order mark, which is not JSON", "save it as UTF-8 without one"
         )
     try:
         text = payload.decode()
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 from byte {error.start} on, and JSON is"
-        raise _Unfit("payload", problem, "save it as UTF-8") from None
+        raise _unfit("payload", problem, "save it as UTF-8") from None
     try:
         return read_json(
             text,
@@ -147,11 +151,11 @@ def _parse(payload: bytes) -> Any:
         )
     except TooDeep:
         problem = "it is nested more deeply than readers of JSON follow"
-        raise _Unfit("payload", problem, "give a pull secret: auths, by registry") from None
+        raise _unfit("payload", problem, "give a pull secret: auths, by registry") from None
     except json.JSONDecodeError as error:
         problem = f"it is not JSON from line {error.lineno}, column {error.colno} on"
         encoded = _is_encoded(payload)
-        raise _Unfit(
+        raise _unfit(
             "payload",
             f"{problem}: it is encoded in base64" if encoded else problem,
             "decode it once: base64 -d" if encoded else "correct it, and leave nothing behind its last brace",
@@ -163,12 +167,12 @@ def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         problem = "it holds a number that is too large for a 64-bit float"
-        raise _Unfit("payload", problem, "remove it: HyperFleet's job refuses the whole")
+        raise _unfit("payload", problem, "remove it: HyperFleet's job refuses the whole")
     return number
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise _Unfit("payload", f"{constant} is not JSON", "remove it")
+    raise _unfit("payload", f"{constant} is not JSON", "remove it")
 
 
 def _is_encoded(payload: bytes) -> bool:
@@ -185,12 +189,14 @@ def _require_auths(document: Any) -> None:
     if isinstance(auths, tuple) and auths:
         return
     problem = "it is empty" if auths == () else "it is not a map"
-    if auths is False:
+    fix = "give auths one entry for each registry"
+    entries = [entry for _, entry in document] if auths is False and isinstance(document, tuple) else []
+    if any(isinstance(entry, tuple) and fields_of(entry, "auth") for entry in entries):
+        problem, fix = "it is missing, as in a legacy .dockercfg", "wrap it: jq '{auths: .}' FILE"
+    elif auths is False:
         misspelt = isinstance(document, tuple) and fields_of(document, "auths")
         problem = "it is spelt in another case, and case counts" if misspelt else "it is missing"
-    raise _Unfit(
-        "auths", f"{problem}, so no registry has a credential", "give auths one entry for each registry"
-    )
+    raise _unfit("auths", f"{problem}, so no registry has a credential", fix)
 
 
 def _entries(document: Any) -> Sequence[tuple[str, str, Any]]:
@@ -207,7 +213,7 @@ def _entries(document: Any) -> Sequence[tuple[str, str, Any]]:
 
 
 def _refusals(document: Any, entries: Sequence[tuple[str, str, Any]]) -> Iterator[Problem]:
-    """Yield why kubelet refuses the whole, or finds nothing in it."""
+    """Yield why kubelet refuses the whole, or finds nothing in it that it can pull with."""
     found = 0
     for place, _, entry in entries:
         try:
@@ -216,9 +222,14 @@ def _refusals(document: Any, entries: Sequence[tuple[str, str, Any]]) -> Iterato
             found += 1
             yield Problem(place, f"{_REFUSED}: {refusal}", _LOG_IN)
     try:
-        if not logins_of(document):
+        logins = logins_of(document)
+        if not logins:
             yield Problem(
                 "auths", "a second one, null, has kubelet find no registry", "remove one of the two"
+            )
+        elif not any(login.user and login.password for login in logins.values()):
+            yield Problem(
+                "auths", "no registry has both a user and a password, so no node pulls with it", _LOG_IN
             )
     except Refused as refusal:
         if not found:

@@ -10,33 +10,31 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
 
-from pulumi import Input, Output
+from pulumi import Input
 from pulumi.dynamic import CheckFailure
 
+from components.durations import now
 from components.dynamic import (
     IDENTITY,
+    NUMBER,
     SECRET,
     WARNING,
     DynamicProvider,
-    DynamicResource,
     FollowingProvider,
     Properties,
     is_unknown,
-    keys,
     log,
 )
 from components.errors import CredfleetError, PullSecretError, SecretManagerError
-from components.importing import IMPORT_LOCK
 from components.open_ports import HYPERFLEET, leaves_port_open, settle
 from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
 from components.projection.model import SecretRef
-from components.projection.provider import MarkedArgs, MarkedProvider, content_of
+from components.projection.provider import MarkedProvider, Rendered, content_of
 from components.projection.sources import Source
 from components.pull_secret.hyperfleet import Contract, HyperFleet
-from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
+from components.pull_secret.payload import judge, list_winners, merge
+from components.pull_secret.retention import Retention, settle_all, settle_replaced
 from components.pull_secret.status import of_removed, report
 from components.pull_secret.verification import (
     KEY,
@@ -52,14 +50,7 @@ from components.pull_secret.verification import (
     stand,
     verify,
 )
-from components.secret_manager import (
-    LATEST,
-    SecretManager,
-    SecretManagerTarget,
-    VersionState,
-    open_secret_manager,
-    secret_name,
-)
+from components.secret_manager import LATEST, VersionState, configured_secret_manager, secret_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +82,11 @@ class PullSecretStartProvider(DynamicProvider):
     def lost(self, _olds: Properties, news: Properties) -> Sequence[str]:
         """Return the cluster, when its version is destroyed or gone; of one being deleted nothing is made."""
         project = news.get("project")
-        if not (news["ready"] and project) or is_unknown(project):
-            return ()
-        for reason in _seen(lambda: self._lost(news)):
-            log(reason)
-            return ("cluster",)
-        return ()
+        is_known = news["ready"] and project and not is_unknown(project)
+        return ("cluster",) if is_known and _finds(lambda: self._lost(news)) else ()
 
     def _lost(self, props: Properties) -> Iterator[str]:
-        manager = open_secret_manager(SecretManagerTarget.configured(self.configured))
+        manager = configured_secret_manager(self.configured)
         found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["secretName"])) or {}
         made_from = str((found.get("metadata", {}).get("annotations") or {}).get(STORED_AS, ""))
         try:
@@ -128,8 +115,7 @@ class PullSecretStartProvider(DynamicProvider):
         cluster = props["cluster"]
         if (deletion := self._deletion(cluster)) is not None:
             hyperfleet, generation = deletion
-            conditions = [each.document for each in of_removed()]
-            hyperfleet.report(cluster, report(generation, conditions, {}, _now()))
+            hyperfleet.report(cluster, report(generation, of_removed(), {}, now()))
             log(f"cluster {cluster}: it was reported to HyperFleet that its pull secret is gone")
 
     def _deletion(self, cluster: str) -> tuple[HyperFleet, int] | None:
@@ -140,14 +126,6 @@ class PullSecretStartProvider(DynamicProvider):
         hyperfleet = HyperFleet(settle(HYPERFLEET, given["apiUrl"]))
         generation = hyperfleet.deletion(cluster)
         return None if generation is None else (hyperfleet, generation)
-
-
-class PullSecretStart(DynamicResource[PullSecretStartArgs], module="credfleet", name="PullSecretStart"):
-    """Whether a cluster was ready for its pull secret once. begun: unknown in the preview that finds out."""
-
-    provider = PullSecretStartProvider
-
-    begun: Output[bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +170,7 @@ class PullSecretVersionProvider(FollowingProvider):
     def create_resource(self, props: Properties) -> Properties:
         """Add the version, and return its number with the digest of what it holds."""
         content, _ = self._read(open_secrets(self.cluster), props)
-        manager = open_secret_manager(SecretManagerTarget.configured(self.configured))
+        manager = configured_secret_manager(self.configured)
         number = add_version(manager, _secret(props), content)
         return {"version": str(number), "digest": digest_of(props["owner"], content)}
 
@@ -203,9 +181,6 @@ class PullSecretVersionProvider(FollowingProvider):
 
     def _read(self, secrets: KubernetesSecrets, props: Properties) -> tuple[bytes, Sequence[str]]:
         """Return the pull secret, and what to say of it; raises CredfleetError for what is none."""
-        with IMPORT_LOCK:
-            from components.pull_secret.payload import judge, list_winners, merge
-
         contents: list[bytes] = []
         lines: list[str] = []
         registries: dict[str, Sequence[str]] = {}
@@ -214,58 +189,20 @@ class PullSecretVersionProvider(FollowingProvider):
             content = content_of(source, props["namespace"], secrets, self.configured)
             verdict = judge(content, strict=props["strict"])
             for error in verdict.errors:
-                place = f"{source.place} ({error.place})"
-                raise PullSecretError(code="unfit", place=place, problem=error.problem, fix=error.fix)
+                raise PullSecretError.of(error, "unfit", f"{source.place} ({error.place})")
             contents.append(content)
             lines += [f"{WARNING}{source.place}: {doubt}" for doubt in verdict.warnings]
             registries[source.place] = verdict.registries
         return merge(contents) if contents[1:] else contents[0], [*lines, *list_winners(registries)]
 
 
-class PullSecretVersion(DynamicResource[PullSecretVersionArgs], module="credfleet", name="PullSecretVersion"):
-    """A version that follows a pull secret which is elsewhere. digest: of what it holds (`digest_of`)."""
-
-    provider = PullSecretVersionProvider
-
-    version: Output[str]
-    digest: Output[str]
-
-
 class PullSecretCopyProvider(MarkedProvider):
     """Writes the Secret that a cluster pulls with, of the version that was verified."""
 
-    def render(
-        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
-    ) -> tuple[str, Mapping[str, bytes]]:
+    def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
         """Return type and values of the Secret."""
         del recipe, places
         return TYPE, {KEY: contents[0]}
-
-
-class PullSecretCopy(DynamicResource[MarkedArgs], module="credfleet", name="PullSecretCopy"):
-    """The Secret that a cluster pulls with."""
-
-    provider = PullSecretCopyProvider
-
-    namespace: Output[str]
-    target_name: Output[str]
-
-
-class _OnSecretManager(DynamicProvider):
-    """A provider that works on a version of a secret in Secret Manager."""
-
-    named_by = ("secretId",)
-
-    def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return the version as a number."""
-        return _numbered(inputs, "version")
-
-    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what names no version."""
-        return _empty(inputs, keys(self.args))
-
-    def _manager(self) -> SecretManager:
-        return open_secret_manager(SecretManagerTarget.configured(self.configured))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,20 +214,21 @@ class PullSecretVerificationArgs:
 
     project: Input[str]
     secret_id: Input[str]
-    version: Input[str]
+    version: Input[str] = field(metadata=NUMBER)
     owner: str
     digest: Input[str] = field(metadata=SECRET)
     namespace: Input[str] = field(compare=False)
     secret_name: str = field(compare=False)
 
 
-class PullSecretVerificationProvider(_OnSecretManager):
+class PullSecretVerificationProvider(DynamicProvider):
     """Reads back the version that was added. It makes nothing, so there is nothing to remove.
 
     Another one is made where the cluster's Secret is lost, since that is replaced with it.
     """
 
     args = PullSecretVerificationArgs
+    named_by = ("secretId",)
     outputs = ("reference", "state", "latest", "overtaken", "verifiedAt")
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
@@ -303,29 +241,28 @@ class PullSecretVerificationProvider(_OnSecretManager):
         if is_unknown(news):
             return False
         expected, told = _expected(news), str(olds["overtaken"])
-        reasons = _seen(lambda: differences(self._manager(), expected, told))
-        for reason in reasons:
-            log(f"{expected.name}: {reason}")
-        return bool(reasons)
+        return _finds(
+            lambda: (
+                f"{expected.name}: {reason}"
+                for reason in differences(configured_secret_manager(self.configured), expected, told)
+            )
+        )
 
     def lost(self, olds: Properties, news: Properties) -> Sequence[str]:
         """Return the Secret's name when the cluster has it no more as it was given: it is replaced, too."""
         where = ("namespace", "secretName")
         if any(not olds.get(key) or olds[key] != news[key] for key in where):
             return ()
-        reasons = _seen(lambda: self._undelivered(olds))
-        for reason in reasons:
-            log(f"{reason}; the update recreates it")
-        return ("secretName",) if reasons else ()
+        return ("secretName",) if _finds(lambda: self._undelivered(olds)) else ()
 
     def _undelivered(self, props: Properties) -> Iterator[str]:
         """Yield what is wrong with the Secret that the cluster reads."""
         ref = SecretRef(props["namespace"], props["secretName"])
         found = open_secrets(self.cluster).get(ref)
         if found is None:
-            yield f"Secret {ref} is gone"
+            yield f"Secret {ref} is gone; the update recreates it"
         elif not is_delivered(found.get("data") or {}, _expected(props)):
-            yield f"Secret {ref} holds something else than it was given"
+            yield f"Secret {ref} holds something else than it was given; the update recreates it"
 
     def create_resource(self, props: Properties) -> Properties:
         """Verify the first version."""
@@ -338,7 +275,7 @@ class PullSecretVerificationProvider(_OnSecretManager):
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return how the version stands now; None when it is not there."""
-        standing = stand(self._manager(), _expected(props))
+        standing = stand(configured_secret_manager(self.configured), _expected(props))
         if standing is None:
             return None
         found: Properties = {"state": standing.state, "overtaken": standing.overtaken}
@@ -351,9 +288,9 @@ class PullSecretVerificationProvider(_OnSecretManager):
 
     def _verified(self, props: Properties, before: int) -> Properties:
         expected = _expected(props)
-        if enable_again(self._manager(), expected):
+        if enable_again(configured_secret_manager(self.configured), expected):
             log(f"{expected.name} was disabled, and is enabled again")
-        standing, disabled = verify(self._manager(), expected, before)
+        standing, disabled = verify(configured_secret_manager(self.configured), expected, before)
         if standing.latest < expected.version:
             log(
                 f"{expected.name} was read back; {LATEST} still means version {standing.latest}, which Google"
@@ -369,26 +306,8 @@ class PullSecretVerificationProvider(_OnSecretManager):
             "state": standing.state,
             "latest": standing.latest,
             "overtaken": standing.overtaken,
-            "verifiedAt": _now(),
+            "verifiedAt": now(),
         }
-
-
-class PullSecretVerification(
-    DynamicResource[PullSecretVerificationArgs], module="credfleet", name="PullSecretVerification"
-):
-    """A version that was read back, and is what was given.
-
-    reference: its name. latest: the number others get, overtaken: what is to be said when it is another one.
-    verified_at: when, RFC 3339.
-    """
-
-    provider = PullSecretVerificationProvider
-
-    reference: Output[str]
-    version: Output[int]
-    latest: Output[int]
-    overtaken: Output[str]
-    verified_at: Output[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,23 +316,17 @@ class PullSecretRetentionArgs:
 
     project: Input[str] = field(metadata=IDENTITY)
     secret_id: Input[str] = field(metadata=IDENTITY)
-    version: Input[int]
+    version: Input[int] = field(metadata=NUMBER)
     on_replace: Retention
     on_delete: Retention
 
 
-class PullSecretRetentionProvider(_OnSecretManager):
+class PullSecretRetentionProvider(DynamicProvider):
     """Carries out what was asked for with versions that are not needed any more."""
 
     args = PullSecretRetentionArgs
+    named_by = ("secretId",)
     outputs = ("replaced",)
-
-    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what names no version, and unknown words."""
-        yield from super().failures(inputs, _olds)
-        for key in ("onReplace", "onDelete"):
-            if not is_unknown(inputs[key]) and inputs[key] not in set(Retention):
-                yield CheckFailure(key, f"the words are {', '.join(Retention)}")
 
     def create_resource(self, _props: Properties) -> Properties:
         """Remember the version; there is none before it."""
@@ -429,8 +342,8 @@ class PullSecretRetentionProvider(_OnSecretManager):
         were_kept = olds["onReplace"] == Retention.KEEP != retention
         if former == now and not were_kept:
             return {}
-        since = 1 if were_kept else former
-        replaced = settle_replaced(self._manager(), secret, Replaced(since, former, now), retention)
+        manager, since = configured_secret_manager(self.configured), 1 if were_kept else former
+        replaced = settle_replaced(manager, secret, retention, since=since, former=former, now=now)
         log(f"{secret}: {replaced}")
         return {"replaced": replaced}
 
@@ -438,29 +351,10 @@ class PullSecretRetentionProvider(_OnSecretManager):
         """Do with all versions what `onDelete` says; the cluster has lost its Secret by now."""
         secret, retention = _secret(props), Retention(props["onDelete"])
         try:
-            settled = settle_all(self._manager(), secret, retention)
+            log(f"{secret} {settle_all(configured_secret_manager(self.configured), secret, retention)}")
         except SecretManagerError as error:
-            if error.code == "absent":
-                return
-            raise
-        match retention:
-            case Retention.DISABLE:
-                numbers = ", ".join(map(str, settled)) or "none was enabled"
-                log(f"{secret} stays; its versions are disabled ({numbers})")
-            case Retention.KEEP:
-                log(f"{secret} stays, and so do its versions")
-            case Retention.DESTROY:
-                log(f"{secret} is deleted with all its versions")
-
-
-class PullSecretRetention(
-    DynamicResource[PullSecretRetentionArgs], module="credfleet", name="PullSecretRetention"
-):
-    """What becomes of versions that are not needed any more. replaced: what became of the last one."""
-
-    provider = PullSecretRetentionProvider
-
-    replaced: Output[str]
+            if error.code != "absent":
+                raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -473,7 +367,7 @@ class PullSecretStatusArgs:
 
     api_url: str = field(compare=False)
     cluster: str = field(metadata=IDENTITY)
-    generation: int
+    generation: int = field(metadata=NUMBER)
     conditions: Input[Sequence[Mapping[str, str]]]
     data: Input[Mapping[str, Input[str]]]
     contract: str = field(default=Contract.V2.value, compare=False)
@@ -489,14 +383,6 @@ class PullSecretStatusProvider(DynamicProvider):
     outputs = ("reportedAt", "trouble")
     named_by = ("cluster",)
 
-    def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return the generation as a number."""
-        return _numbered(inputs, "generation")
-
-    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse a report about nothing."""
-        return _empty(inputs, ("apiUrl", "cluster", "generation"))
-
     def is_stale(self, olds: Properties, news: Properties) -> bool:
         """Return whether the last report did not get through, or went somewhere else."""
         moved = news["apiUrl"] != olds.get("apiUrl") and not leaves_port_open(news["apiUrl"])
@@ -504,22 +390,14 @@ class PullSecretStatusProvider(DynamicProvider):
 
     def create_resource(self, props: Properties) -> Properties:
         """Report; HyperFleet puts it in the place of the adapter's last report."""
-        now = _now()
-        document = report(int(props["generation"]), props["conditions"], props["data"], now)
+        reported_at = now()
+        document = report(int(props["generation"]), props["conditions"], props["data"], reported_at)
         try:
             hyperfleet = HyperFleet(settle(HYPERFLEET, props["apiUrl"]), Contract(props["contract"]))
             hyperfleet.report(props["cluster"], document)
         except CredfleetError as error:
             return {"reportedAt": "", "trouble": str(error)}
-        return {"reportedAt": now, "trouble": ""}
-
-
-class PullSecretStatus(DynamicResource[PullSecretStatusArgs], module="credfleet", name="PullSecretStatus"):
-    """What HyperFleet was told. trouble: why it was not, empty when it was."""
-
-    provider = PullSecretStatusProvider
-
-    trouble: Output[str]
+        return {"reportedAt": reported_at, "trouble": ""}
 
 
 def _expected(props: Properties) -> Expected:
@@ -532,29 +410,16 @@ def _expected(props: Properties) -> Expected:
     )
 
 
-def _seen(look: Callable[[], Iterator[str]]) -> Sequence[str]:
-    """Return what a look finds; nothing when it fails."""
+def _finds(look: Callable[[], Iterator[str]]) -> bool:
+    """Tell what a look finds, and whether that is anything; one that fails finds nothing."""
     try:
-        return [*look()]
+        reasons = [*look()]
     except CredfleetError:
-        return ()
+        return False
+    for reason in reasons:
+        log(reason)
+    return bool(reasons)
 
 
 def _secret(props: Properties) -> str:
     return secret_name(props["project"], props["secretId"])
-
-
-def _numbered(inputs: Properties, key: str) -> Properties:
-    """Take a number as one: Google gives them as texts, and the engine as floats."""
-    given: Any = inputs[key]
-    return inputs if is_unknown(given) or not given else {**inputs, key: int(given)}
-
-
-def _empty(inputs: Properties, keys: Sequence[str]) -> Iterator[CheckFailure]:
-    for key in keys:
-        if not is_unknown(inputs[key]) and not inputs[key]:
-            yield CheckFailure(key, "it is empty, so it is not clear what is meant")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -8,8 +8,6 @@ that were kept, once they are kept no more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from components.secret_manager import SecretManager, Version, VersionState
@@ -23,25 +21,15 @@ class Retention(StrEnum):
     DESTROY = "destroy"
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """Numbers of versions: the one in use now, the one before, and the first that is settled with that one.
-
-    When only the policy changed, the one before is the one in use.
-    """
-
-    since: int
-    former: int
-    now: int
-
-
-def settle_replaced(versions: SecretManager, secret: str, replaced: Replaced, retention: Retention) -> str:
+def settle_replaced(
+    versions: SecretManager, secret: str, retention: Retention, *, since: int, former: int, now: int
+) -> str:
     """Do with the former version what was asked for, now another is in use; and return what became of it.
 
-    Others may be another owner's, or were kept: unless all are kept they are disabled, never destroyed.
+    since: the first number that is settled with it. When only the policy changed, the former is the one in
+    use. Others may be another owner's, or were kept: unless all are kept they are disabled, never destroyed.
     """
-    former, now = replaced.former, replaced.now
-    earlier = [each for each in versions.versions(secret) if replaced.since <= each.number < now]
+    earlier = [each for each in versions.versions(secret) if since <= each.number < now]
     others = [each for each in earlier if each.number != former and each.state is VersionState.ENABLED]
     told = [
         f"version {former} is {_settled(versions, each, retention)}"
@@ -56,15 +44,20 @@ def settle_replaced(versions: SecretManager, secret: str, replaced: Replaced, re
     return "; ".join(told) or "nothing was there before"
 
 
-def settle_all(versions: SecretManager, secret: str, retention: Retention) -> Sequence[int]:
-    """Do with every version what was asked for; and return the numbers of those that changed.
+def settle_all(versions: SecretManager, secret: str, retention: Retention) -> str:
+    """Do with every version what was asked for; and return what becomes of the secret.
 
     To destroy means the whole secret, which the provider of Google Cloud deletes right after.
     """
-    if retention is not Retention.DISABLE:
-        return ()
-    enabled = [each for each in versions.versions(secret) if each.state is VersionState.ENABLED]
-    return [versions.disable(each).number for each in enabled]
+    match retention:
+        case Retention.KEEP:
+            return "stays, and so do its versions"
+        case Retention.DESTROY:
+            return "is deleted with all its versions"
+        case Retention.DISABLE:
+            enabled = [each for each in versions.versions(secret) if each.state is VersionState.ENABLED]
+            numbers = ", ".join(str(versions.disable(each).number) for each in enabled)
+            return f"stays; its versions are disabled ({numbers or 'none was enabled'})"
 
 
 def _settled(versions: SecretManager, found: Version, retention: Retention) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Self, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from components.config.document import nearest
 from components.config.field_types import (
@@ -20,39 +20,37 @@ from components.config.field_types import (
     FilePath,
     Flag,
     Name,
-    NamespaceName,
-    ObjectName,
     Positive,
     Region,
     Text,
     config_error,
+    exactly_one,
     is_of_the_cluster,
     must,
+    refused_if,
 )
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
-from components.naming import is_gcp_project, is_gcp_region
+from components.naming import is_gcp_region
 from components.projection.settings import CredentialFrom, CredentialGiven, CredentialSource
 from components.projection.sources import Source
 from components.pull_secret import names
-from components.pull_secret.hyperfleet import Contract, Observed
-from components.pull_secret.labels import OWN, label_value
-from components.pull_secret.model import Availability, Cluster, Phase
-from components.pull_secret.observations import read
+from components.pull_secret.hyperfleet import Contract, read_observed
+from components.pull_secret.model import Availability, Cluster, Observed, Phase
 from components.pull_secret.payload import PayloadVerdict, judge
 from components.pull_secret.preconditions import ADAPTERS, GOOGLE
 from components.pull_secret.retention import Retention
+from components.pull_secret.rights import EntryUser, Grant, ProjectId, list_grants
 
-_NUMBER = re.compile(r"[0-9]{1,19}")
-_EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")
 _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _KMS_KEY = re.compile(
     r"projects/[a-z0-9.:-]+/locations/[a-z0-9-]+/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}"
 )
 AUTOMATIC: Final = "global"
 """Where the key of an automatic replication is."""
+_NO_URL: Final = "it is not a URL of an API", "write it such as https://hyperfleet.example"
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -61,11 +59,9 @@ def _reachable(text: str) -> str:
         url = urlsplit(text)
         nowhere = url.port == 0 and url.hostname not in _LOOPBACK
     except ValueError:
-        raise config_error(
-            "it is not a URL of an API", "write it such as https://hyperfleet.example"
-        ) from None
+        raise config_error(*_NO_URL) from None
     if nowhere or not url.hostname or url.scheme not in ("http", "https") or url.query or url.username:
-        raise config_error("it is not a URL of an API", "write it such as https://hyperfleet.example")
+        raise config_error(*_NO_URL)
     if url.scheme == "http" and url.hostname not in _LOOPBACK:
         raise config_error("over http anybody on the way can read the token", "use https")
     if "/api/hyperfleet" in url.path:
@@ -79,7 +75,7 @@ Location: TypeAlias = Annotated[
     str,
     must(
         is_gcp_region,
-        "it is no region of Google Cloud",
+        "it is not a region of Google Cloud",
         "write it such as europe-west1; gcloud secrets locations list names them",
     ),
 ]
@@ -91,86 +87,35 @@ KmsKey: TypeAlias = Annotated[
         "write projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY",
     ),
 ]
-ProjectId: TypeAlias = Annotated[
-    str,
-    must(
-        is_gcp_project,
-        "it is not an id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
-        "take it from: gcloud projects list",
-    ),
-]
-Email: TypeAlias = Annotated[
-    str,
-    must(
-        _EMAIL.fullmatch,
-        "it is not an account of Google Cloud",
-        "write it as NAME@PROJECT.iam.gserviceaccount.com",
-    ),
-]
 Url: TypeAlias = Annotated[str, AfterValidator(_reachable)]
 
 
 class EntryProject(ConfigModel):
     """The project of Google Cloud that holds an entry: by its id, or that of an account a tenant claims."""
 
+    _is_named_one_way = exactly_one(
+        "a project is named, or it is an account's, not both",
+        "give name or account",
+        *("name", "account"),
+    )
     name: ProjectId | None = Field(default=None, description="Id of the project.")
     account: Text | None = Field(
         default=None, description="tenant/slot: the claimed account names the project."
     )
-
-    @model_validator(mode="after")
-    def _is_named_one_way(self) -> Self:
-        if (self.name is None) == (self.account is None):
-            raise config_error(
-                "a project is named, or it is an account's, one of the two", "give name or account"
-            )
-        return self
 
 
 def _as_project(given: object) -> object:
     return {"name": given} if isinstance(given, str) else given
 
 
-class EntryWorkload(ConfigModel):
-    """A ServiceAccount of a GKE cluster, with an identity of its own in Google Cloud."""
-
-    project_number: Annotated[
-        str,
-        must(_NUMBER.fullmatch, "a project's number has digits only", "write them in quotes, without blanks"),
-    ] = Field(description="Number of the project of the GKE cluster, in quotes.")
-    project: ProjectId = Field(description="Id of that project.")
-    namespace: NamespaceName = Field(description="Namespace of the ServiceAccount.")
-    service_account: ObjectName = Field(description="Name of the ServiceAccount.")
-
-
-class EntryUser(ConfigModel):
-    """Who gets rights on entries: a workload, or an account of Google Cloud, the older way."""
-
-    workload: EntryWorkload | None = Field(default=None, description="ServiceAccount of a GKE cluster.")
-    service_account: Email | None = Field(
-        default=None, description="E-mail address of an account of Google Cloud."
-    )
-
-    @model_validator(mode="after")
-    def _is_named_one_way(self) -> Self:
-        if (self.workload is None) == (self.service_account is None):
-            raise config_error(
-                "it is a workload or an account, one of the two", "give workload or serviceAccount"
-            )
-        return self
-
-    @property
-    def member(self) -> str:
-        """Its name as Google Cloud's policies have it."""
-        if self.workload is None:
-            return service_account(self.service_account or "")
-        one = self.workload
-        return workload(one.project_number, one.project, one.namespace, one.service_account)
-
-
 class ClusterEntry(ConfigModel):
     """A cluster of HyperFleet, and the pull secret it gets."""
 
+    _hands_over_what_it_has = refused_if(
+        lambda one: one.hand_over and not (one.pull_secret_from and one.pull_secret_from.entry),
+        "only the Secret of an entry of credentials is handed over",
+        "leave handOver out",
+    )
     name: Text = Field(description="Name of the cluster: label cluster-name.")
     generation: Positive = Field(description="Generation of the cluster, from 1 on.")
     region: Region | None = Field(default=None, description="Region of the cluster, for the templates.")
@@ -199,14 +144,6 @@ class ClusterEntry(ConfigModel):
     reader: EntryUser | None = Field(default=None, description="Instead of pullSecrets.reader.")
     adapter: EntryUser | None = Field(default=None, description="Instead of pullSecrets.adapter.")
 
-    @model_validator(mode="after")
-    def _hands_over_what_it_has(self) -> Self:
-        if self.hand_over and (self.pull_secret_from is None or self.pull_secret_from.entry is None):
-            raise config_error(
-                "only the Secret of an entry of credentials is handed over", "leave handOver out"
-            )
-        return self
-
 
 class HyperFleetApi(ConfigModel):
     """The HyperFleet that is told how pull secrets stand."""
@@ -221,6 +158,16 @@ class PullSecretsSection(Section):
     """The pull secrets of clusters."""
 
     KEY: ClassVar = "pullSecrets"
+    _deletes_what_it_may = refused_if(
+        lambda one: one.deletion_protection and not one.keeps_entries,
+        "onDelete: destroy deletes entries, and deletionProtection refuses that",
+        "keep one of the two",
+    )
+    _names_each_region_once = refused_if(
+        lambda one: len({*one.locations}) != len(one.locations),
+        "locations names a region twice",
+        "remove one of them",
+    )
     namespace_template: Text = Field(
         default=names.NAMESPACE.template,
         description="Namespace of a cluster's Secret, of {id} and {region}; with {id} the stack declares it.",
@@ -258,17 +205,6 @@ class PullSecretsSection(Section):
     )
     clusters: Mapping[Text, ClusterEntry] = Field(default={}, description="Id of a cluster → cluster.")
 
-    @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
-        if self.deletion_protection and self.on_delete is Retention.DESTROY:
-            raise config_error(
-                "onDelete: destroy deletes entries, and deletionProtection refuses that",
-                "keep one of the two",
-            )
-        if len({*self.locations}) != len(self.locations):
-            raise config_error("locations names a region twice", "remove one of them")
-        return self
-
     @property
     def namespaces(self) -> names.Name:
         """The namespaces of clusters' Secrets."""
@@ -285,6 +221,11 @@ class PullSecretsSection(Section):
         return {location: self.kms_keys.get(location) for location in self.locations or (AUTOMATIC,)}
 
     @property
+    def keeps_entries(self) -> bool:
+        """Whether entries stay when their clusters leave."""
+        return self.on_delete is not Retention.DESTROY
+
+    @property
     def reports_deletions(self) -> bool:
         """Whether a HyperFleet is told that a deleted cluster's pull secret is gone."""
         return self.hyperfleet is not None and self.hyperfleet.contract is Contract.V2
@@ -296,11 +237,12 @@ class PullSecretsSection(Section):
 
     def observed(self, root: Path) -> Mapping[str, Observed]:
         """Return what HyperFleet told of clusters. Raises OSError or ValueError for an unfit file."""
-        return {} if self.adapters_from is None else read((root / self.adapters_from).read_text("utf-8"))
+        file = self.adapters_from
+        return {} if file is None else read_observed((root / file).read_text("utf-8"))
 
     def cluster(self, id_: str, observed: Mapping[str, Observed]) -> Cluster:
         """Return a cluster; what the configuration says goes before what was observed."""
-        given, seen = self.clusters[id_], observed.get(id_, Observed({}))
+        given, seen = self.clusters[id_], observed.get(id_, Observed())
         return Cluster(
             id=id_,
             name=given.name,
@@ -345,8 +287,7 @@ class PullSecretsSection(Section):
     def grants(self, id_: str) -> Sequence[Grant]:
         """Return the rights on a cluster's entry."""
         given = self.clusters[id_]
-        reader, adapter = given.reader or self.reader, given.adapter or self.adapter
-        return [*list_grants(reader and reader.member, adapter and adapter.member)]
+        return [*list_grants(reader=given.reader or self.reader, adapter=given.adapter or self.adapter)]
 
     def written(self) -> Iterator[Written]:
         """Yield the Secret that each cluster pulls with."""
@@ -357,9 +298,20 @@ class PullSecretsSection(Section):
         """Yield where the pull secrets are."""
         yield from dict(chain.from_iterable(self.pull_secrets(id_).items() for id_ in self.clusters)).items()
 
+    def warnings(self, credentials: Credentials) -> Problems:
+        """Yield what a registry, or a reader other than kubelet, may not take of the pull secrets."""
+        for place, source in self.sources():
+            if verdict := self.verdict(source, credentials):
+                for warning in verdict.warnings:
+                    yield warning.within(f"{place} ({source.entry}: {warning.place})")
+
     def review(self, context: ReviewContext) -> Problems:
         """Check names and their limits, namespaces, references, and what pull secrets hold."""
-        unfit_templates = [*self._review_templates()]
+        unfit_templates = [
+            problem
+            for name, key in self._templates
+            for problem in names.template_problems(name, self.place(key))
+        ]
         yield from unfit_templates
         yield from self._review_observations(context.root)
         for id_, given in self.clusters.items():
@@ -385,7 +337,7 @@ class PullSecretsSection(Section):
     def _review_sources(self, context: ReviewContext) -> Problems:
         for place, source in self.sources():
             if source.account is not None:
-                problem = "what opens an account is not a pull secret"
+                problem = "the credential of an account is not a pull secret"
                 yield Problem(place, problem, "name an entry of credentials, a Secret, or a gcpSecret")
             else:
                 yield from context.review_source(place, source, "")
@@ -396,12 +348,6 @@ class PullSecretsSection(Section):
     @property
     def _templates(self) -> Sequence[tuple[names.Name, str]]:
         return (self.namespaces, "namespaceTemplate"), (self.cluster_secrets, "secretNameTemplate")
-
-    def _review_templates(self) -> Problems:
-        for name, key in self._templates:
-            problem = names.template_problem(name, self.place(key))
-            if problem is not None:
-                yield problem
 
     def _review_observations(self, root: Path) -> Problems:
         try:
@@ -434,7 +380,7 @@ class PullSecretsSection(Section):
             problem = f"its Secret would be in namespace {namespace}, which is not a cluster's"
             yield Problem(place, problem, "give another id, or another namespaceTemplate")
         elif namespace != own and namespace in others:
-            problem = f"its Secret would be in namespace {namespace}, which is another's to say"
+            problem = f"its Secret would be in namespace {namespace}, which belongs to another tenant"
             fix = "name the cluster in the file of the tenant that has it, or give it another id"
             yield Problem(place, problem, fix)
         elif not self.namespaces.is_of_one_cluster:
@@ -469,13 +415,14 @@ class PullSecretsSection(Section):
         """Check that Google takes the labels, and that none is one of HyperFleet's."""
         for key, value in self.labels.items():
             place, fix = self.place("labels", key), "correct it, or remove it"
-            if key in OWN:
+            if key in names.OWN:
                 yield Problem(place, "HyperFleet knows its entries by this label", fix)
-            elif not _LABEL.fullmatch(key) or label_value(value) != value:
+            elif not _LABEL.fullmatch(key) or names.label_value(value) != value:
                 problem = "Google takes up to 63 of a-z, 0-9, - and _; a key begins with a letter"
                 yield Problem(place, problem, fix)
-        if len(self.labels) > 64 - len(OWN) - 1:
-            problem = f"Google takes 64 labels, of which {len(OWN)} are HyperFleet's and one is Pulumi's"
+        if len(self.labels) > 64 - len(names.OWN) - 1:
+            theirs = len(names.OWN)
+            problem = f"Google takes 64 labels, of which {theirs} are HyperFleet's and one is Pulumi's"
             yield Problem(self.place("labels"), problem, "remove some")
 
 
@@ -495,46 +442,3 @@ def _review_account(place: str, account: str, context: ReviewContext) -> Problem
     elif known.type is not None and hyperscaler_of(known.type) != "gcp":
         problem = f"the account is of type {known.type}, and its id is not a project of Google Cloud"
         yield Problem(place, problem, "name an account of type gcp")
-
-
-READER: Final = {"accessor": "roles/secretmanager.secretAccessor"}
-ADAPTER: Final = {
-    "viewer": "roles/secretmanager.viewer",
-    "adder": "roles/secretmanager.secretVersionAdder",
-    "accessor": "roles/secretmanager.secretAccessor",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A role on the secret. name: to tell grants of one secret apart, such as adapter-viewer."""
-
-    name: str
-    role: str
-    member: str
-
-
-def service_account(email: str) -> str:
-    """Name an account of Google Cloud: the older way, by an annotation of the Kubernetes account."""
-    return f"serviceAccount:{email}"
-
-
-def workload(project_number: str, project: str, namespace: str, account: str) -> str:
-    """Name a ServiceAccount of a GKE cluster itself: no account of Google Cloud, no annotation.
-
-    project: of the cluster, whose pool of identities is meant. Clusters of one project that have the same
-    namespace and account share the grant.
-    """
-    pool = f"projects/{project_number}/locations/global/workloadIdentityPools/{project}.svc.id.goog"
-    return f"principal://iam.googleapis.com/{pool}/subject/ns/{namespace}/sa/{account}"
-
-
-def list_grants(reader: str | None, adapter: str | None) -> Iterator[Grant]:
-    """Yield the grants on a secret: least privilege, by roles on that one secret.
-
-    The reader gets pull secrets, as worker nodes do. The adapter looks at the secret, adds a version and
-    reads it back, as HyperFleet's own job does; neither may change labels, delete, or give rights.
-    """
-    for who, member, roles in (("reader", reader, READER), ("adapter", adapter, ADAPTER)):
-        if member is not None:
-            yield from (Grant(f"{who}-{name}", role, member) for name, role in roles.items())

@@ -9,72 +9,54 @@ the former version is still there, and a condition that is Unknown would make it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 ADAPTER: Final = "pullsecret"
 
-_APPLIED: Final = "Applied"
-_AVAILABLE: Final = "Available"
-_HEALTH: Final = "Health"
-_FINALIZED: Final = "Finalized"
+Conditions: TypeAlias = Sequence[Mapping[str, str]]
+"""What is reported: type, status, reason and message of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One condition. holds: True or False, never Unknown. reason: a word for machines."""
-
-    type: str
-    holds: bool
-    reason: str
-    message: str
-
-    @property
-    def document(self) -> dict[str, str]:
-        """The condition as HyperFleet takes it."""
-        return {
-            "type": self.type,
-            "status": str(self.holds),
-            "reason": self.reason,
-            "message": self.message,
-        }
+def _condition(type_: str, holds: bool, reason: str, message: str) -> dict[str, str]:
+    """Return a condition as HyperFleet takes it: never Unknown. reason: a word for machines."""
+    return {"type": type_, "status": str(holds), "reason": reason, "message": message}
 
 
-def of_skipped(unmet: Sequence[str]) -> tuple[Condition, ...]:
+def of_skipped(unmet: Sequence[str]) -> Conditions:
     """Return the conditions of a cluster that waits; nothing is wrong with it."""
     why = "; ".join(unmet)
-    return (
-        Condition(_APPLIED, False, "PreconditionsNotMet", why),
-        Condition(_AVAILABLE, False, "PreconditionsNotMet", why),
-        Condition(_HEALTH, True, "Healthy", "nothing is wrong: the cluster is skipped"),
-    )
+    return [
+        _condition("Applied", False, "PreconditionsNotMet", why),
+        _condition("Available", False, "PreconditionsNotMet", why),
+        _condition("Health", True, "Healthy", "nothing is wrong: the cluster is skipped"),
+    ]
 
 
-def of_verified(version: int, overtaken: str) -> tuple[Condition, ...]:
+def of_verified(version: int, overtaken: str) -> Conditions:
     """Return those of a pull secret that is where it belongs; overtaken: as in a `Standing`."""
-    healthy = Condition(_HEALTH, True, "Healthy", "the latest version is the verified one")
-    return (
-        Condition(_APPLIED, True, "SecretCreated", f"version {version} was added"),
-        Condition(
-            _AVAILABLE, True, "SecretAvailable", f"version {version} was read back, and is what was given"
+    healthy = _condition("Health", True, "Healthy", "the latest version is the verified one")
+    return [
+        _condition("Applied", True, "SecretCreated", f"version {version} was added"),
+        _condition(
+            "Available", True, "SecretAvailable", f"version {version} was read back, and is what was given"
         ),
-        Condition(_HEALTH, False, "VersionOvertaken", overtaken) if overtaken else healthy,
-    )
+        _condition("Health", False, "VersionOvertaken", overtaken) if overtaken else healthy,
+    ]
 
 
-def of_removed() -> tuple[Condition, ...]:
+def of_removed() -> Conditions:
     """Return those of a pull secret that went with its cluster: HyperFleet may let the cluster go."""
     what = "nothing of the pull secret is left but what onDelete keeps"
-    return (
-        Condition(_APPLIED, False, "Removed", what),
-        Condition(_AVAILABLE, False, "Removed", what),
-        Condition(_HEALTH, True, "Healthy", "what was to go is gone"),
-        Condition(_FINALIZED, True, "CleanupConfirmed", what),
-    )
+    return [
+        _condition("Applied", False, "Removed", what),
+        _condition("Available", False, "Removed", what),
+        _condition("Health", True, "Healthy", "what had to be deleted is gone"),
+        _condition("Finalized", True, "CleanupConfirmed", what),
+    ]
 
 
 def report(
-    generation: int, conditions: Sequence[Mapping[str, str]], data: Mapping[str, str], observed_at: str
+    generation: int, conditions: Conditions, data: Mapping[str, str], observed_at: str
 ) -> dict[str, Any]:
     """Draw a report. generation: of the cluster it is about. observed_at: RFC 3339."""
     return {

@@ -15,14 +15,7 @@ from typing import Final
 
 from components.errors import PullSecretError
 from components.labels import PREFIX
-from components.secret_manager import (
-    LATEST,
-    SecretManager,
-    Version,
-    VersionState,
-    secret_name,
-    version_name,
-)
+from components.secret_manager import LATEST, SecretManager, Version, VersionState, secret_name, version_name
 
 KEY: Final = ".dockerconfigjson"
 """The key of the cluster's Secret."""

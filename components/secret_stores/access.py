@@ -9,17 +9,14 @@ from typing import Any, Final, cast
 from components.errors import Problem
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.conditions import allows
-from components.secret_stores.explain import Explanation, KnownObjects, explain, provider_for
+from components.secret_stores.explain import KnownObjects, explain, provider_for
 from components.secret_stores.model import (
     AnyStore,
-    CaSelector,
     ClusterSecretStore,
-    Selector,
-    ServiceAccountSelector,
+    as_document,
 )
 from components.secret_stores.referent import selectors
 from components.secret_stores.registry import ProviderKind
-from components.secret_stores.specs import ConfigMapSelector
 
 _LONGEST: Final = 80
 """Characters of a field that are shown; what is longer is a certificate, or a document."""
@@ -60,7 +57,9 @@ class StoreAccess:
 
 def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[StoreAccess]:
     """Yield every store that a namespace can use, or may; what only others can, or none, is passed over."""
+    labels, whole = around.labels(namespace)
     for store in stores:
+        conditions = store.spec.conditions if isinstance(store, ClusterSecretStore) else ()
         found = explain(store, namespace, around)
         provider = provider_for(store, namespace, around)
         if found.admitted is False or provider is None:
@@ -71,42 +70,31 @@ def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects
         )
         can = kind.capabilities if isinstance(kind, ProviderKind) else Capability.READ_WRITE
         spec = known and known.spec
-        said = spec.model_dump(mode="json", by_alias=True, exclude_none=True) if spec else {}
+        said = as_document(spec) if spec else {}
         yield StoreAccess(
             store.title,
             found.provider or (ref.kind if ref else ""),
             reads=can is not Capability.WRITE_ONLY,
             writes=can is not Capability.READ_ONLY,
-            admitted_by=(*_admitting(store, namespace, around),),
+            admitted_by=tuple(
+                f"conditions[{index}]"
+                for index, condition in enumerate(conditions)
+                if allows([condition], namespace, labels, whole=whole) is True
+            ),
             where=dict(_scalars(said, spec)),
-            between=(*_between(selectors(spec), found),),
+            between=tuple(
+                Between(
+                    path,
+                    getattr(each, "type", each.KIND),
+                    found.selectors[path],
+                    each.name,
+                    getattr(each, "key", None),
+                )
+                for path, each in selectors(spec)
+                if path in found.selectors
+            ),
             unknown=found.deferred if found.undecided else None,
         )
-
-
-def _admitting(store: AnyStore, namespace: str, around: KnownObjects) -> Iterator[str]:
-    labels, whole = around.labels(namespace)
-    for index, condition in enumerate(store.spec.conditions if isinstance(store, ClusterSecretStore) else ()):
-        if allows([condition], namespace, labels, whole=whole) is True:
-            yield f"conditions[{index}]"
-
-
-def _between(named: Iterable[tuple[str, Selector]], found: Explanation) -> Iterator[Between]:
-    for path, each in named:
-        if path in found.selectors:
-            yield Between(path, _kind(each), found.selectors[path], each.name, getattr(each, "key", None))
-
-
-def _kind(selector: Selector) -> str:
-    match selector:
-        case ServiceAccountSelector():
-            return "ServiceAccount"
-        case ConfigMapSelector():
-            return "ConfigMap"
-        case CaSelector():
-            return selector.type
-        case _:
-            return "Secret"
 
 
 def _scalars(part: Any, spec: object) -> Iterator[tuple[str, str]]:

@@ -7,21 +7,20 @@ of the selector and the namespace it would be read in.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from components.config.document import problems_of
+from components.documents import change_leaves
 from components.errors import Problem, StoreError
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.conditions import NAME_LABEL
-from components.secret_stores.consumers import ExternalSecret, PushSecret
+from components.secret_stores.consumers import PushSecret
 from components.secret_stores.explain import Explanation, KnownObjects, Ready, explain
-from components.secret_stores.gathering import gathering_objections
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,
@@ -30,6 +29,7 @@ from components.secret_stores.model import (
     ClusterSecretStore,
     Provider,
     SecretStore,
+    as_document,
 )
 from components.secret_stores.referent import pin, provider_of
 from components.secret_stores.registry import ProviderKind, RefRegister
@@ -63,8 +63,11 @@ class Use:
 
 def parse(model: type[Model], title: str, document: Mapping[str, Any]) -> Model:
     """Read what a dynamic resource carries. Raises StoreError; settings let nothing through that is unfit."""
-    with _explained(model, title):
-        return model.model_validate(_whole(document))
+    try:
+        return model.model_validate(change_leaves({**document}, _whole))
+    except ValidationError as error:
+        problem = next(problems_of(error, model))
+        raise StoreError.of(problem, "misconfigured", f"{title}: {problem.place}") from None
 
 
 def store_from(document: Mapping[str, Any]) -> AnyStore:
@@ -84,76 +87,50 @@ def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> An
     importlib.import_module(document["module"])
     kind, title = kinds.referred(document["apiVersion"], document["kind"]), f"provider {document['name']}"
     if isinstance(kind, Problem):
-        raise _error("refused", title, kind.problem, kind.fix)
-    with _explained(kind.spec, title):
-        return kind.provider(document.get("namespace"), document["name"], _whole(document["spec"]))
+        raise StoreError.of(kind, "refused", title)
+    return kind.provider(
+        document.get("namespace"), document["name"], parse(kind.spec, title, document["spec"])
+    )
 
 
 def _whole(value: Any) -> Any:
-    """Return what a dynamic resource carries with its whole numbers whole: Pulumi makes floats of them."""
-    match value:
-        case Mapping():
-            return {key: _whole(each) for key, each in cast("Mapping[str, Any]", value).items()}
-        case list():
-            return [_whole(each) for each in cast("list[Any]", value)]
-        case float() if value.is_integer():
-            return int(value)
-        case _:
-            return value
-
-
-@contextmanager
-def _explained(model: type[BaseModel], title: str) -> Generator[None]:
-    try:
-        yield
-    except ValidationError as error:
-        problem = next(problems_of(error, model))
-        place = f"{title}: {problem.place}"
-        raise StoreError(
-            code="misconfigured", place=place, problem=problem.problem, fix=problem.fix
-        ) from None
+    """Return a whole number as one: Pulumi makes a float of it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def document_of(thing: AnyStore | AnyProvider, kinds: RefRegister = KINDS) -> dict[str, Any]:
     """Write a store or provider so that it can be read again in another process."""
-    document: dict[str, Any] = thing.model_dump(mode="json", by_alias=True, exclude_none=True)
     if isinstance(thing, Provider | ClusterProvider):
-        spec = thing.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return {**document, "spec": spec, "module": kinds.kind_of(thing).module}
-    return document
+        spec, module = as_document(thing.spec), kinds.kind_of(thing).module
+        return {**as_document(thing), "spec": spec, "module": module}
+    return as_document(thing)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreUse:
-    """Who wants to use a store for what.
+def admit(
+    store: AnyStore,
+    provider: AnyProvider | None,
+    caller: str,
+    labels: Mapping[str, str],
+    purpose: Purpose,
+    *,
+    kinds: RefRegister = KINDS,
+) -> Use:
+    """Find the way of a caller through a store. provider: what it refers to; None when it embeds one.
 
-    labels: of the namespace of the caller. provider: what the store refers to; None when it has one embedded.
+    labels: of the caller's namespace. Raises StoreError `refused` or `no-client`; nothing was asked then.
     """
-
-    store: AnyStore
-    provider: AnyProvider | None
-    caller: str
-    labels: Mapping[str, str]
-    purpose: Purpose
-
-
-def admit(asked: StoreUse, kinds: RefRegister = KINDS) -> Use:
-    """Find the way of a caller through a store.
-
-    Raises StoreError `refused` or `no-client`; nothing was asked then.
-    """
-    store, provider, caller = asked.store, asked.provider, asked.caller
     if store.spec.controller not in ("", CONTROLLER):
-        raise _refused(
-            store,
+        raise _error(
+            "refused",
+            store.title,
             f"it is of class {store.spec.controller}, and the direct back end serves class {CONTROLLER} only",
             "leave controller out, or choose backend: eso",
         )
     known = {provider.key: provider} if provider is not None else {}
-    around = KnownObjects(kinds, known, {caller: {NAME_LABEL: caller, **asked.labels}})
+    around = KnownObjects(kinds, known, {caller: {NAME_LABEL: caller, **labels}})
     found = explain(store, caller, around)
     if found.ready is not Ready.READY:
-        raise _denied(store, found)
+        raise denied(store, found)
     meant = provider or provider_of(store, caller, kinds)
     if not isinstance(meant, Provider | ClusterProvider):
         raise TypeError(f"{store.title} was admitted without a provider")
@@ -167,50 +144,28 @@ def admit(asked: StoreUse, kinds: RefRegister = KINDS) -> Use:
             f"the direct back end has no client for providers of kind {kind.name}",
             "choose backend: eso, or a provider of another kind",
         )
-    limits = [*kind.limits(served.spec)]
-    if limits:
+    if limits := [*kind.limits(served.spec)]:
         raise _error("no-client", f"{store.title}: {meant.key.title}", *_joined(limits))
-    unfit = Capability.WRITE_ONLY if asked.purpose is Purpose.READ else Capability.READ_ONLY
+    unfit = Capability.WRITE_ONLY if purpose is Purpose.READ else Capability.READ_ONLY
     if kind.capabilities is unfit:
-        raise _refused(
-            store,
-            f"providers of kind {kind.name} are {kind.capabilities}, so no {asked.purpose} goes through it",
+        raise _error(
+            "refused",
+            store.title,
+            f"providers of kind {kind.name} are {kind.capabilities}, so no {purpose} goes through it",
             "choose a provider of another kind",
         )
     return Use(store, served, kind, caller, edition=meant.spec.digest)
 
 
-def read_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Problem]:
-    """Find values that providers of a kind do not have."""
-    for key, remote in read.data.items():
-        if remote.version is not None and not kind.has_versions:
-            yield Problem(
-                read.title,
-                f"data.{key} asks for version {remote.version} of {remote.key}, and in a provider of kind"
-                f" {kind.name} a value has no versions",
-                "leave version out",
-            )
-        for problem, fix in kind.names(remote.key, remote.property_name, remote.version):
-            yield Problem(read.title, f"data.{key}: {problem}", fix)
-    yield from gathering_objections(read, kind)
-
-
 def push_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
     """Find entries that go to no place as providers of a kind have them, by either back end."""
     for each in push.data:
-        if kind.has_properties and each.property_name is None:
-            yield Problem(
-                push.title,
-                f"{each.remote_key} of a provider of kind {kind.name} has keys, and none is named to push to",
-                "add property",
-            )
-        elif not kind.has_properties and each.property_name is not None:
-            yield Problem(
-                push.title,
-                f"{each.remote_key} of a provider of kind {kind.name} is one value, so nothing is pushed to"
-                f" a property {each.property_name} of it",
-                "leave property out",
-            )
+        what, name = f"{each.remote_key} of a provider of kind {kind.name}", each.property_name
+        if kind.has_properties and name is None:
+            yield Problem(push.title, f"{what} has keys, and none is named to push to", "add property")
+        elif not kind.has_properties and name is not None:
+            problem = f"{what} is one value, so nothing is pushed to a property {name} of it"
+            yield Problem(push.title, problem, "leave property out")
     yield from place_objections(push, kind)
 
 
@@ -240,19 +195,16 @@ def place_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
             )
 
 
-def _denied(store: AnyStore, found: Explanation) -> StoreError:
+def denied(store: AnyStore, found: Explanation) -> StoreError:
+    """Say why a caller may not use a store."""
     causes, fixes = _joined(
         found.refusals or [Problem(store.title, str(found.deferred), "name a namespace that uses it")]
     )
-    return _refused(store, f"namespace {found.caller} may not use it: {causes}", fixes)
+    return _error("refused", store.title, f"namespace {found.caller} may not use it: {causes}", fixes)
 
 
 def _joined(refusals: Sequence[Problem]) -> tuple[str, str]:
     return "; ".join(each.problem for each in refusals), "; ".join(each.fix for each in refusals)
-
-
-def _refused(store: AnyStore, problem: str, fix: str) -> StoreError:
-    return _error("refused", store.title, problem, fix)
 
 
 def _error(code: str, place: str, problem: str, fix: str) -> StoreError:

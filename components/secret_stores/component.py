@@ -21,18 +21,20 @@ from components.config.field_types import first_name
 from components.credentials import Credentials
 from components.errors import Problem
 from components.holding import current_holder, known_as
+from components.projection.model import SecretRef
 from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
 from components.secret_stores.admission import document_of
+from components.secret_stores.conditions import namespace_labels
 from components.secret_stores.consumers import Backend, DecodingStrategy, ExternalSecret, PushSecret
-from components.secret_stores.entries import PushEntry, PushValue, ReadEntry, ReadValue
+from components.secret_stores.entries import PushEntry, ReadEntry
 from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_read, compile_store
 from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.kubernetes_server import ROOT_CA
 from components.secret_stores.login import login_data, login_of, secret_name
 from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
-from components.secret_stores.model import AnyProvider, SecretStore, goes_by_labels
+from components.secret_stores.model import AnyProvider, ProviderKey, SecretStore, goes_by_labels
 from components.secret_stores.provider import (
     LoginSecret,
     SecretPush,
@@ -40,7 +42,9 @@ from components.secret_stores.provider import (
     SecretRead,
     SecretReadArgs,
 )
-from components.secret_stores.settings import SecretStoresSection, namespace_labels
+from components.secret_stores.referent import provider_of
+from components.secret_stores.registry import ProviderKind
+from components.secret_stores.settings import SecretStoresSection
 from components.waiting import apply_to_unknowns, declare_unless, join_reasons, once_made, pending
 
 Document: TypeAlias = Mapping[str, Any]
@@ -54,7 +58,8 @@ class SecretStoresArgs:
     tenants: name → namespace. namespace: gives one by its name as the stack declares it. claimed, delivered:
     give the name of an account's Secret, and of its copy, once they are there; ready: what a read of it comes
     after; waits: for what its uses wait, empty for nothing; foreseen, copied: in a preview, the digests of
-    what its Secret, and its copy, will hold, if that is known; all by tenant/slot.
+    what its Secret, and its copy, will hold, if that is known; all by tenant/slot. copies: what the stack
+    makes of accounts in their tenants' namespaces.
     """
 
     section: SecretStoresSection
@@ -67,12 +72,16 @@ class SecretStoresArgs:
     waits: Callable[[str], pulumi.Input[str]] = lambda _account: ""
     foreseen: _Foreseen = field(default_factory=dict[str, pulumi.Output[Mapping[str, str] | None]])
     copied: _Foreseen = field(default_factory=dict[str, pulumi.Output[Mapping[str, str] | None]])
+    copies: Mapping[SecretRef, pulumi.Output[Any]] = field(
+        default_factory=dict[SecretRef, pulumi.Output[Any]]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Consumer:
-    """A read or push, or a part of one. document: as its back end has it; names in it may be outputs."""
+    """A read or push, or a part of one. role: reads or pushes. document: names in it may be outputs."""
 
+    role: str
     key: str
     entry: ReadEntry | PushEntry
     document: Document
@@ -82,6 +91,11 @@ class _Consumer:
     def whole(self) -> str:
         """The entry of the configuration that it is, or is a part of."""
         return self.key.partition("/")[0]
+
+    @property
+    def verb(self) -> str:
+        """What it does: read or push."""
+        return "read" if self.role == "reads" else "push"
 
 
 class SecretStores(pulumi.ComponentResource):
@@ -112,40 +126,42 @@ class SecretStores(pulumi.ComponentResource):
         super().__init__(self.TYPE, name, props, opts)
         self._name, self._args, self._section = name, args, section
         self._labels = namespace_labels(args.tenants)
-        self._models = {key: _sound(section.provider(key)) for key in section.providers}
         self._credentials = dict(self._declare_credentials())
-        reads = [
-            _Consumer(key, entry, section.read_document(key, args.claimed), self._waits(entry))
-            for key, entry in section.reads.items()
+        named = {"reads": args.claimed, "pushes": args.delivered}
+        self._consumers = [
+            _Consumer(role, key, entry, section.document(key, entry, named[role]), self._waits(entry))
+            for role, key, entry in section.consumers()
         ]
-        pushes = [
-            _Consumer(key, entry, section.push_document(key, entry, args.delivered), self._waits(entry))
-            for key, entry in self._parts()
-        ]
+        direct = [each for each in self._consumers if each.entry.backend is Backend.DIRECT]
         self.reads = {
-            each.key: declare_unless(each.waits, partial(self._read, each)) for each in _direct(reads)
+            each.key: declare_unless(each.waits, partial(self._read, each))
+            for each in direct
+            if each.role == "reads"
         }
         self.pushes = {
-            each.key: declare_unless(each.waits, partial(self._push, each)) for each in _direct(pushes)
+            each.key: declare_unless(each.waits, partial(self._push, each))
+            for each in direct
+            if each.role == "pushes"
         }
-        waiting = {f"read {each.key}": each.waits for each in _direct(reads)}
-        waiting |= {f"push {each.key}": each.waits for each in _direct(pushes)}
-        stores = [*self._eso_stores()]
-        eso = self._declare_eso(stores, [*self._eso_consumers(reads, pushes)])
-        self.skipped = pulumi.Output.all(pending(waiting), eso).apply(lambda both: {**both[0], **both[1]})
-        for key, provider in self._models.items():
-            if warning := KINDS.kind_of(provider).warning:
+        waiting = pending({f"{each.verb} {each.key}": each.waits for each in direct})
+        eso = self._declare_eso([*self._eso_stores()])
+        self.skipped = pulumi.Output.all(waiting, eso).apply(lambda both: {**both[0], **both[1]})
+        for key in section.providers:
+            if warning := self._kind(key).warning:
                 pulumi.log.warn(f"{key}: {warning}", self)
         self.register_outputs({"reads": self.reads, "pushes": self.pushes, "skipped": self.skipped})
 
-    def _declare_credentials(self) -> Iterator[tuple[str, pulumi.Resource]]:
+    def _kind(self, provider: str) -> ProviderKind:
+        return KINDS.kind_of(self._section.models[self._section.key_of(provider)])
+
+    def _declare_credentials(self) -> Iterator[tuple[ProviderKey, pulumi.Resource]]:
         for key, given in self._section.providers.items():
             if (source := given.credentials_from) is not None and given.namespace is not None:
-                kind = KINDS.kind_of(self._models[key])
+                kind = self._kind(key)
                 keys = login_of(kind, given.spec)
                 namespace, name = self._args.namespace(given.namespace), secret_name(given.name or key)
                 yield (
-                    key,
+                    self._section.key_of(key),
                     self._elsewhere(key, source, namespace, name, [*keys])
                     if source.entry is None
                     else Secret(
@@ -170,16 +186,16 @@ class SecretStores(pulumi.ComponentResource):
             owner=self._owner("providers", key),
             sources=source_inputs([origin]),
             recipe={"keys": keys},
-            labels=KINDS.kind_of(self._models[key]).facts.get("labels") or {},
+            labels=self._kind(key).facts.get("labels") or {},
         )
         return LoginSecret(f"{self._name}/{key}-login", args, pulumi.ResourceOptions(parent=self))
 
     def _waits(self, entry: ReadEntry | PushEntry) -> pulumi.Output[str]:
-        return join_reasons(self._args.waits(account) for account in _accounts(entry))
+        return join_reasons(self._args.waits(account) for _, account in entry.accounts)
 
     def _ready(self, entry: ReadEntry | PushEntry) -> pulumi.Output[Sequence[pulumi.Resource]]:
         """Return what a consumer comes after: the credential of its provider, and the accounts it reads."""
-        of_accounts = [self._args.ready(account) for account in _accounts(entry)]
+        of_accounts = [self._args.ready(account) for _, account in entry.accounts]
         first = self._credential_of(entry.store, entry.namespace)
         return pulumi.Output.all(*of_accounts).apply(lambda each: [*first, *chain(*each)])
 
@@ -190,7 +206,7 @@ class SecretStores(pulumi.ComponentResource):
             foreseen=self._foreseen(
                 self._args.foreseen, read.entry, lambda key, _: (read.document["target"], key)
             ),
-            **self._way(read, "reads"),
+            **self._way(read),
         )
         opts = pulumi.ResourceOptions(parent=self, depends_on=self._ready(read.entry))
         return SecretRead(f"{self._name}/{read.key}-read", args, opts).reference
@@ -203,19 +219,26 @@ class SecretStores(pulumi.ComponentResource):
                 push.entry,
                 lambda _, value: (self._args.delivered(value.account), value.key),
             ),
-            **self._way(push, "pushes"),
+            **self._way(push),
         )
-        opts = pulumi.ResourceOptions(
-            parent=self, depends_on=self._credential_of(push.entry.store, push.entry.namespace)
-        )
+        namespace, copies = push.entry.namespace, self._args.copies
+        secrets = {str(getattr(each, "secret", None)) for each in push.entry.data.values()}
+        pushed = [copies.get(SecretRef(namespace, each)) for each in sorted(secrets)]
+        first = self._credential_of(push.entry.store, namespace)
+        after = pulumi.Output.all(*pushed).apply(lambda made: [*first, *filter(None, made)])
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
         return SecretPush(f"{self._name}/{push.key}-push", args, opts).places
 
     def _foreseen(
         self, known: _Foreseen, entry: ReadEntry | PushEntry, place: Callable[[str, Any], tuple[Any, str]]
     ) -> pulumi.Output[Mapping[str, Mapping[str, str]] | None] | None:
         """Return what a preview foresees of Secrets: name → key → digest. place: gives the first two."""
-        given = entry.data.items()
-        values = {key: value for key, value in given if value.account in known and not _is_decoded(value)}
+        as_it_is = (None, DecodingStrategy.NONE)  # else a Secret gets another value than the account has
+        values = {
+            key: value
+            for key, value in entry.data.items()
+            if value.account in known and getattr(value, "decoding_strategy", None) in as_it_is
+        }
         places = {key: place(key, value) for key, value in values.items()}
 
         def gathered(told: Sequence[Any]) -> Mapping[str, Mapping[str, str]] | None:
@@ -230,27 +253,26 @@ class SecretStores(pulumi.ComponentResource):
         told = [pulumi.Output.all(known[str(values[key].account)], places[key][0]) for key in values]
         return pulumi.Output.all(*told).apply(gathered) if told else None
 
-    def _way(self, consumer: _Consumer, role: str) -> Any:
+    def _way(self, consumer: _Consumer) -> Any:
         namespace = consumer.entry.namespace
-        reference = self._reference(consumer.entry.store, namespace)
+        store = self._stores[consumer.entry.store]
+        meant = provider_of(store, namespace, KINDS)
         return {
             "namespace": self._args.namespace(namespace),
-            "owner": self._owner(role, consumer.whole, consumer.entry.store),
-            "store": document_of(self._stores[consumer.entry.store]),
-            "provider": None if reference is None else document_of(self._models[reference]),
+            "owner": self._owner(consumer.role, consumer.whole, consumer.entry.store),
+            "store": document_of(store),
+            "provider": document_of(self._section.models[meant]) if isinstance(meant, ProviderKey) else None,
             "labels": self._labels.get(namespace, {}),
         }
 
-    def _declare_eso(
-        self, stores: Sequence[EsoObject], consumers: Sequence[EsoObject]
-    ) -> pulumi.Output[Mapping[str, str]]:
+    def _declare_eso(self, stores: Sequence[EsoObject]) -> pulumi.Output[Mapping[str, str]]:
         """Declare what ESO is to do once it is known to be there, and say what is left out."""
-        wanted = [*stores, *consumers]
+        wanted = [*stores, *map(self._eso_consumer, self._by_eso("reads", "pushes"))]
         if not wanted:
             return pulumi.Output.from_input({})
         args = EsoLookoutArgs(
             reads=[*self._eso_reads()],
-            callers=[*self._eso_callers()],
+            callers=[*self._eso_callers().values()],
             pushes=[*self._eso_pushes()],
             servers=[*_servers(stores)] or None,
         )
@@ -269,48 +291,49 @@ class SecretStores(pulumi.ComponentResource):
             )
         )
 
+    def _by_eso(self, *roles: str) -> Iterator[_Consumer]:
+        for each in self._consumers:
+            if each.entry.backend is Backend.ESO and each.role in roles:
+                yield each
+
+    def _place(self, consumer: _Consumer) -> str:
+        return self._section.place(consumer.role, consumer.whole)
+
     def _eso_reads(self) -> Iterator[Mapping[str, str]]:
         """Yield the Secrets that ESO is to make, as the lookout is given them."""
-        for key, read in self._section.reads.items():
-            if read.backend is Backend.ESO:
-                yield {
-                    "place": self._section.place("reads", key),
-                    "namespace": read.namespace,
-                    "name": read.name or key,
-                    "target": self._section.target(key),
-                    "owner": self._owner("reads", key),
-                }
+        for each in self._by_eso("reads"):
+            yield {
+                "place": self._place(each),
+                "namespace": each.entry.namespace,
+                "name": each.entry.name or each.key,
+                "target": each.document["target"],
+                "owner": self._owner("reads", each.key),
+            }
 
     def _eso_pushes(self) -> Iterator[Mapping[str, Any]]:
         """Yield the pushes of ESO, as the lookout is given them; whose Secrets they are of is no matter."""
-        for key, push in self._parts():
-            if push.backend is Backend.ESO:
-                document = self._section.push_document(key, push, str)
-                part = _Consumer(key, push, document, pulumi.Output.from_input(""))
-                yield {
-                    **self._way(part, "pushes"),
-                    "place": self._section.place("pushes", part.whole),
-                    "namespace": push.namespace,
-                    "push": document,
-                }
+        for each in self._by_eso("pushes"):
+            yield {
+                **self._way(each),
+                "place": self._place(each),
+                "namespace": each.entry.namespace,
+                "push": self._section.document(each.key, each.entry, str),
+            }
 
-    def _parts(self) -> Iterator[tuple[str, PushEntry]]:
-        return chain.from_iterable(map(self._section.parts, self._section.pushes))
-
-    def _eso_callers(self) -> Iterator[Mapping[str, Any]]:
-        """Yield who uses a store whose conditions go by labels, which the cluster knows."""
-        reads, pushes = self._section.reads.items(), self._section.pushes.items()
-        to_each = [("pushes", key, each) for key, push in pushes for each in push.to_each()]
-        for role, key, each in (*(("reads", key, read) for key, read in reads), *to_each):
-            store = self._stores[each.store]
-            if each.backend is Backend.ESO and goes_by_labels(store):
-                yield {
-                    "place": self._section.place(role, key),
-                    "namespace": each.namespace,
-                    "store": store.title,
-                    "conditions": document_of(store)["spec"]["conditions"],
-                    "labels": self._labels.get(each.namespace, {}),
-                }
+    def _eso_callers(self) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """Return who uses a store whose conditions go by labels, which the cluster knows: each once."""
+        return {
+            (place, store.title): {
+                "place": place,
+                "namespace": each.entry.namespace,
+                "store": store.title,
+                "conditions": document_of(store)["spec"]["conditions"],
+                "labels": self._labels.get(each.entry.namespace, {}),
+            }
+            for each in self._by_eso("reads", "pushes")
+            for place, store in [(self._place(each), self._stores[each.entry.store])]
+            if goes_by_labels(store)
+        }
 
     def _owner(self, role: str, key: str, store: str = "") -> str:
         """Return who owns what an entry makes; what a push has in a further store is that one's alone."""
@@ -339,62 +362,40 @@ class SecretStores(pulumi.ComponentResource):
                 after=self._credential_of(key),
             )
 
-    def _eso_consumers(self, reads: Iterable[_Consumer], pushes: Iterable[_Consumer]) -> Iterator[EsoObject]:
-        for role, roles, consumers, version, model in (
-            ("read", "reads", reads, V1, ExternalSecret),
-            ("push", "pushes", pushes, V1ALPHA1, PushSecret),
-        ):
-            for each in consumers:
-                if each.entry.backend is Backend.ESO:
-                    compiled = partial(self._compiled, each.whole, each.entry)
-                    yield EsoObject(
-                        role=f"{self._name}/{each.key}-{role}",
-                        place=self._section.place(roles, each.whole),
-                        api_version=version,
-                        kind=model.__name__,
-                        name=each.entry.name or each.key,
-                        namespace=self._args.namespace(each.entry.namespace),
-                        home=each.entry.namespace,
-                        spec=pulumi.Output.from_input(each.document).apply(compiled),
-                        needs=[f"{self._name}/{each.entry.store}-store"],
-                        waits=each.waits,
-                        type=each.document.get("type"),
-                    )
+    def _eso_consumer(self, each: _Consumer) -> EsoObject:
+        is_read = each.role == "reads"
+        return EsoObject(
+            role=f"{self._name}/{each.key}-{each.verb}",
+            place=self._place(each),
+            api_version=V1 if is_read else V1ALPHA1,
+            kind="ExternalSecret" if is_read else "PushSecret",
+            name=each.entry.name or each.key,
+            namespace=self._args.namespace(each.entry.namespace),
+            home=each.entry.namespace,
+            spec=pulumi.Output.from_input(each.document).apply(partial(self._compiled, each)),
+            needs=[f"{self._name}/{each.entry.store}-store"],
+            waits=each.waits,
+            type=each.document.get("type"),
+        )
 
-    def _compiled(self, key: str, entry: ReadEntry | PushEntry, document: Document) -> Document:
+    def _compiled(self, consumer: _Consumer, document: Document) -> Document:
+        entry = consumer.entry
         given = {**document, "namespace": entry.namespace, "backend": Backend.ESO}
         provider = _sound(self._section.provider_of(entry.store))
         if isinstance(entry, ReadEntry):
             return compile_read(ExternalSecret.model_validate(given), provider, KINDS)["spec"]
-        owner = self._owner("pushes", key, entry.store)
+        owner = self._owner("pushes", consumer.whole, entry.store)
         return compile_push(PushSecret.model_validate(given), provider, KINDS, owner)["spec"]
 
-    def _reference(self, store: str, caller: str) -> str | None:
-        reference = self._section.reference(store, caller)
-        if isinstance(reference, Problem):
-            raise TypeError(f"settings let a read or push through without a provider: {reference.problem}")
-        return reference
-
     def _credential_of(self, store: str, caller: str = "") -> list[pulumi.Resource]:
-        reference = self._reference(store, caller)
-        return [] if reference not in self._credentials else [self._credentials[reference]]
-
-
-def _is_decoded(value: ReadValue | PushValue) -> bool:
-    """Whether a Secret gets something else than the account's own value."""
-    as_it_is = (None, DecodingStrategy.NONE)
-    return isinstance(value, ReadValue) and value.decoding_strategy not in as_it_is
+        meant = provider_of(self._stores[store], caller, KINDS)
+        found = self._credentials.get(meant) if isinstance(meant, ProviderKey) else None
+        return [] if found is None else [found]
 
 
 def _refused(found: Any) -> Mapping[str, str]:
     """Return what is refused; nothing is None, which a preview does not know."""
     return found if isinstance(found, dict) else {}
-
-
-def _accounts(entry: ReadEntry | PushEntry) -> Sequence[str]:
-    if isinstance(entry, ReadEntry):
-        return [account for _, account in entry.accounts]
-    return [value.account for value in entry.data.values() if value.account is not None]
 
 
 def _servers(stores: Iterable[EsoObject]) -> Iterator[Mapping[str, Any]]:
@@ -409,11 +410,7 @@ def _servers(stores: Iterable[EsoObject]) -> Iterator[Mapping[str, Any]]:
             yield {"place": one.place, "server": server}
 
 
-def _direct(consumers: Iterable[_Consumer]) -> Iterator[_Consumer]:
-    return (each for each in consumers if each.entry.backend is Backend.DIRECT)
-
-
 def _sound(model: AnyProvider | Problem) -> AnyProvider:
     if isinstance(model, Problem):
-        raise TypeError(f"settings let a provider through that is none: {model.problem}")
+        raise TypeError(f"settings accepted an invalid provider: {model.problem}")
     return model

@@ -8,11 +8,18 @@ from typing import Any, Final
 
 from components.errors import Problem
 from components.importing import IMPORT_LOCK
-from components.naming import is_label_key, is_label_value
+from components.labels import TENANT
+from components.naming import is_label_key, is_label_value, tenant_label
 from components.secret_stores.model import Condition, LabelSelector, Requirement
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """The label by which conditions know a namespace's name."""
+
+
+def namespace_labels(tenants: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """Return the labels that the stack gives to namespaces, by their names. tenants: name → namespace."""
+    return {namespace: {TENANT: tenant_label(name)} for name, namespace in tenants.items()}
+
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
@@ -104,19 +111,14 @@ def requirement_faults(conditions: Iterable[Condition]) -> Iterator[Problem]:
         for position, requirement in enumerate(selector.match_expressions):
             place = f"spec.conditions[{index}].namespaceSelector.matchExpressions[{position}]"
             if requirement.operator not in _OPERATORS:
-                yield Problem(
-                    f"{place}.operator", f"{place}.operator is none that Kubernetes knows", f"use {_listed()}"
-                )
+                problem = f"{place}.operator is not an operator of Kubernetes"
+                yield Problem(f"{place}.operator", problem, "use In, NotIn, Exists or DoesNotExist")
             elif requirement.operator in ("In", "NotIn") and not requirement.values:
                 yield Problem(place, f"{place} compares with no value", "add values")
             elif requirement.operator in ("Exists", "DoesNotExist") and requirement.values:
                 yield Problem(
                     place, f"{place} checks for a key only, so its values would be ignored", "remove values"
                 )
-
-
-def _listed() -> str:
-    return f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
 
 
 def regex_objections(place: str, pattern: str) -> Iterator[Problem]:

@@ -8,14 +8,15 @@ Operator's (ESO), whose objects the same consumers can be compiled to.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from components.config.field_types import Duration, config_error, must
+from components.config.field_types import ConfigModel, Duration, ObjectName, must, refused_if
 from components.secret_stores.conditions import is_found
-from components.secret_stores.model import DataKey, NamespaceName, ObjectName, Shape
+from components.secret_stores.model import DataKey, NamespaceName
 
 
 class Backend(StrEnum):
@@ -59,14 +60,14 @@ RemoteKey: TypeAlias = Annotated[
 Property: TypeAlias = Annotated[RemoteKey | None, Field(alias="property")]
 
 
-class StoreRef(Shape):
+class StoreRef(ConfigModel):
     """The store a consumer names: one of its own namespace, or of the whole cluster."""
 
     kind: Literal["SecretStore", "ClusterSecretStore"] = "SecretStore"
     name: ObjectName
 
 
-class RemoteRef(Shape):
+class RemoteRef(ConfigModel):
     """A value in a store: the secret's key there, one property of it, one version of it.
 
     What a key is depends on the provider: the name of a Secret for Kubernetes, whose keys are properties.
@@ -78,13 +79,13 @@ class RemoteRef(Shape):
     decoding_strategy: DecodingStrategy | None = None
 
 
-class NamePattern(Shape):
+class NamePattern(ConfigModel):
     """A regular expression (RE2) that matches anywhere in a name."""
 
     regexp: str
 
 
-class Find(Shape):
+class Find(ConfigModel):
     """Secrets of a store, by their names or by all of their tags, which a cluster and Google call labels.
 
     path: under which they are, as far as the kind has paths; how the names begin at Google.
@@ -107,7 +108,7 @@ class FindOthers(Find):
     without: ObjectName
 
 
-class DataSource(Shape):
+class DataSource(ConfigModel):
     """Where keys come from that are not named: the fields of one secret, or secrets under their names."""
 
     extract: RemoteRef | None = None
@@ -119,7 +120,23 @@ class DataSource(Shape):
         return "extract" if self.find is None else self.find.way
 
 
-class Pushed(Shape):
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a push goes to: a key of the store, and one property of it.
+
+    namespace: another than the provider's, of a kind that has some.
+    """
+
+    key: str
+    property_name: str | None = None
+    namespace: str | None = None
+
+    def __str__(self) -> str:
+        key = self.key if self.namespace is None else f"{self.namespace}/{self.key}"
+        return key if self.property_name is None else f"{key}, property {self.property_name}"
+
+
+class Pushed(ConfigModel):
     """One key of a Secret of the consumer's namespace, and where it goes to in the store.
 
     key: absent, all keys as one JSON object of texts.
@@ -132,28 +149,36 @@ class Pushed(Shape):
     remote_namespace: NamespaceName | None = None
 
     @property
-    def remote(self) -> tuple[str, str | None, str | None]:
-        """Name its place in the store, which no two pushes may share: remote key, property and namespace."""
-        return self.remote_key, self.property_name, self.remote_namespace
+    def place(self) -> Place:
+        """Where it goes to in the store, which no two pushes may share."""
+        return Place(self.remote_key, self.property_name, self.remote_namespace)
 
 
-class ExternalSecret(Shape):
+class _Consumer(ConfigModel):
+    namespace: NamespaceName
+    name: ObjectName
+    store: StoreRef
+    backend: Backend
+    refresh_interval: Duration = "1h"
+
+    @property
+    def title(self) -> str:
+        """`Kind/namespace/name`."""
+        return f"{type(self).__name__}/{self.namespace}/{self.name}"
+
+
+class ExternalSecret(_Consumer):
     """A read: the Secret `target` of its namespace is made of values of a store.
 
     data: key of the target → value, which goes before what the sources of data_from say of a key, and of
     those a later one before an earlier. target: absent, the consumer's own name. type, labels: its.
     """
 
-    namespace: NamespaceName
-    name: ObjectName
-    store: StoreRef
-    backend: Backend
     target: ObjectName
     data: Mapping[DataKey, RemoteRef] = {}
     data_from: tuple[DataSource, ...] = ()
     type: str | None = None
     labels: Mapping[str, str] = {}
-    refresh_interval: Duration = "1h"
 
     @model_validator(mode="before")
     @classmethod
@@ -166,34 +191,15 @@ class ExternalSecret(Shape):
         keys = {each.key for each in (*self.data.values(), *(one.extract for one in self.data_from)) if each}
         return secret in keys or any(each is not None and is_found(each.regexp, secret) for each in sources)
 
-    @property
-    def title(self) -> str:
-        """`ExternalSecret/namespace/name`."""
-        return f"ExternalSecret/{self.namespace}/{self.name}"
 
-
-class PushSecret(Shape):
+class PushSecret(_Consumer):
     """A push: keys of Secrets of its namespace are written to a store. ESO takes keys of one only."""
 
-    namespace: NamespaceName
-    name: ObjectName
-    store: StoreRef
-    backend: Backend
+    _writes_nothing_twice = refused_if(
+        lambda one: len({each.place for each in one.data}) < len(one.data),
+        "two of its entries go to one place, so one would be lost",
+        "give each a place",
+    )
     data: Annotated[tuple[Pushed, ...], Field(min_length=1)]
     update_policy: UpdatePolicy = UpdatePolicy.REPLACE
     deletion_policy: DeletionPolicy = DeletionPolicy.NONE
-    refresh_interval: Duration = "1h"
-
-    @model_validator(mode="after")
-    def _writes_nothing_twice(self) -> Self:
-        remotes = [each.remote for each in self.data]
-        if len({*remotes}) < len(remotes):
-            raise config_error(
-                "two of its entries go to one place, so one would be lost", "give each a place"
-            )
-        return self
-
-    @property
-    def title(self) -> str:
-        """`PushSecret/namespace/name`."""
-        return f"PushSecret/{self.namespace}/{self.name}"

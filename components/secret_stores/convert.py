@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.errors import Problem
-from components.secret_stores.model import AnyProvider, AnyStore, SecretStore
+from components.secret_stores.model import AnyProvider, AnyStore, SecretStore, as_document
 from components.secret_stores.registry import RefRegister
 
 
@@ -30,5 +30,4 @@ def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> An
 
 def embed(provider: AnyProvider, kinds: RefRegister) -> dict[str, Any]:
     """Write a provider the way ESO embeds it; the inverse of `convert`, with the defaults in place."""
-    spec = provider.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return {kinds.kind_of(provider).embedded: spec}
+    return {kinds.kind_of(provider).embedded: as_document(provider.spec)}

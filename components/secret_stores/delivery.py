@@ -94,14 +94,13 @@ class EsoDeliveryProvider(DynamicProvider):
         cluster, objects = StackCluster(ClusterTarget.parse(self.cluster)), self._named(props)
 
         def look(names: Collection[str]) -> Mapping[str, Any]:
-            found = {
-                name: cluster.found(
-                    path_of(each["apiVersion"], each["kind"], each.get("namespace"), each["name"]), name
-                )
-                for name in names
-                for each in [objects[name]]
-            }
-            return {name: each for name, each in found.items() if each is not None}
+            found: dict[str, Any] = {}
+            for name in names:
+                each = objects[name]
+                path = path_of(each["apiVersion"], each["kind"], each.get("namespace"), each["name"])
+                if (live := cluster.found(path, name)) is not None:
+                    found[name] = live
+            return found
 
         return look
 
@@ -115,7 +114,7 @@ class EsoDeliveryProvider(DynamicProvider):
         return {name: f"{objects[name]['place']}: {why}" for name, why in sorted(short.items())}
 
 
-class EsoDelivery(DynamicResource[EsoDeliveryArgs], module="credfleet", name="EsoDelivery"):
+class EsoDelivery(DynamicResource[EsoDeliveryArgs]):
     """What of ESO's objects is not delivered, and why: undelivered, `Kind name` → why."""
 
     provider = EsoDeliveryProvider

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final, TypeVar
 
-from components.connection import RECORDED, ClusterTarget
+from components.connection import ClusterTarget, refuse_unasked
 from components.durations import nanoseconds
 from components.errors import SecretManagerError, StoreError
 from components.secret_manager import SecretManagerTarget
@@ -133,13 +132,7 @@ def client_of(use: Use, target: StackTarget, purpose: Purpose, clients: Clients 
     key = ClientKey(target, use.provider.key, use.provider.spec.digest, caller)
 
     def make() -> SecretsClient:
-        if RECORDED in os.environ:
-            raise StoreError(
-                code="unreachable",
-                place=title,
-                problem="this is a review without keys, and no cloud is asked",
-                fix="preview with the store to know",
-            )
+        refuse_unasked(StoreError, title, "store")
         if use.kind.client is None:
             raise TypeError(f"{title} was admitted without a client")
         return use.kind.client(

@@ -16,32 +16,36 @@ from typing import Any, Final
 
 from components.dynamic import INCARNATION
 from components.errors import CredfleetError, Problem, StoreError
+from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef, WrittenCopy
-from components.projection.projector import open_projector
+from components.projection.projector import Projector, open_projector
 from components.secret_stores.admission import (
     Purpose,
-    StoreUse,
     Use,
     admit,
     parse,
     provider_from,
     push_objections,
-    read_objections,
     store_from,
 )
-from components.secret_stores.clients.client import Place
-from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
+from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, Place, PushSecret
 from components.secret_stores.direct import StackTarget, client_of, retry
-from components.secret_stores.eso import V1ALPHA1
+from components.secret_stores.eso import V1, V1ALPHA1
 from components.secret_stores.eso_cluster import maker, path_of, release
+from components.secret_stores.gathering import read_objections
 from components.secret_stores.kubernetes_server import strange_certificates
 from components.secret_stores.model import goes_by_labels
-from components.secret_stores.pushing import Done, Pusher, place
-from components.secret_stores.reading import STORE, Reading, is_current, open_secrets, write_copy
+from components.secret_stores.pushing import Pusher
+from components.secret_stores.reading import STORE, Reading, list_versions
 from components.secret_stores.specs import KubernetesSpec
 from components.secret_stores.stack_cluster import StackCluster
 
 Properties = Mapping[str, Any]
+
+_KIND: Final = "ExternalSecret"
+_ATTEMPTS: Final = 5
+_STACKS: Final = "pulumi"
+"""How the names begin under which stacks write objects."""
 
 
 class DirectRead:
@@ -72,17 +76,17 @@ class DirectRead:
     def obstacles(self) -> Sequence[CredfleetError]:
         """Return the error that its target is another owner's, if it is."""
         taken = open_projector(self._target.cluster).taken(self._reading)
-        return [] if taken is None or is_handed_over(self._reading, self._target) else [taken]
+        return [] if taken is None or self._is_handed_over() else [taken]
 
     def write(self) -> WrittenCopy:
         """Make its target."""
         use = self.admitted()
-        take_over(self._reading, self._target)
-        return retry(use, lambda: write_copy(self._reading, use, self._target))
+        self._take_over()
+        return retry(use, lambda: self._projector(use).write(self._reading, self._reading.dress))
 
     def is_current(self, known: str) -> bool:
         """Whether its target, of this digest, is what the store says now."""
-        return is_current(self._reading, self.admitted(), self._target, known)
+        return self._projector(self.admitted()).is_current(self._reading, known)
 
     def digest(self) -> str | None:
         """Return what is in its target; None if that is gone, or another owner's."""
@@ -93,8 +97,57 @@ class DirectRead:
 
         False for one that a later incarnation of it has.
         """
-        left = is_left_to_eso(self._reading, self._target)
-        return left or open_projector(self._target.cluster).remove(self._reading)
+        return self._is_left_to_eso() or open_projector(self._target.cluster).remove(self._reading)
+
+    def _projector(self, use: Use) -> Projector:
+        """Open a projector for which the store is the source."""
+        client = client_of(use, self._target, Purpose.READ)
+        secrets = open_secrets(self._target.cluster)
+        return Projector(secrets, lambda _: list_versions(self._reading.read, client))
+
+    def _is_handed_over(self) -> bool:
+        """Whether its ExternalSecret made its target, for a stack."""
+        target = self._reading.target
+        secret = self._target.stack_cluster.mark(target.namespace, target.name)
+        if secret is None or maker(secret) != self._reading.read.name:
+            return False
+        found = self._external_secret()
+        managers = () if found is None else found["metadata"].get("managedFields") or ()
+        return found is None or any(str(each.get("manager")).startswith(_STACKS) for each in managers)
+
+    def _take_over(self) -> None:
+        """Take its target from its ExternalSecret, if that has it."""
+        if not self._is_handed_over():
+            return
+        if self._external_secret() is not None:
+            orphan = {"spec": {"target": {"creationPolicy": "Orphan"}}}
+            self._target.stack_cluster.merge(self._path, self._reading.read.title, orphan)
+        secrets = open_secrets(self._target.cluster)
+        for _ in range(_ATTEMPTS):
+            secret = secrets.get(self._reading.target)
+            if secret is None or maker(secret) is None:
+                return
+            metadata = release(secret["metadata"], self._reading.body({})["metadata"]["annotations"])
+            if secrets.replace({**secret, "metadata": metadata}) is not None:
+                return
+
+    def _is_left_to_eso(self) -> bool:
+        """Whether an ExternalSecret of its name is there to make its target from now on."""
+        found = self._external_secret()
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            return False
+        made = (found["spec"].get("target") or {}).get("name", self._reading.read.name)
+        return made == self._reading.target.name
+
+    def _external_secret(self) -> Mapping[str, Any] | None:
+        cluster = self._target.stack_cluster
+        if _KIND not in cluster.served(V1):
+            return None
+        return cluster.found(self._path, self._reading.read.title)
+
+    @property
+    def _path(self) -> str:
+        return path_of(V1, _KIND, self._reading.read.namespace, self._reading.read.name)
 
 
 class DirectPush:
@@ -109,7 +162,7 @@ class DirectPush:
     @property
     def places(self) -> Sequence[Place]:
         """Where it goes to."""
-        return [place(each) for each in self._push.data]
+        return [each.place for each in self._push.data]
 
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""
@@ -121,10 +174,9 @@ class DirectPush:
         """Return an error for each place that another owner has."""
         return [*self._pusher(self.admitted()).conflicts()]
 
-    def write(self, former: Sequence[Place] = ()) -> Done:
+    def write(self, former: Sequence[Place] = ()) -> Mapping[str, str]:
         """Write what differs; former: where it went to before."""
         use = self.admitted()
-
         return retry(use, lambda: self._pusher(use).write(former))
 
     def is_current(self, known: str) -> bool:
@@ -157,12 +209,12 @@ class DirectPush:
 
     def _pusher(self, use: Use) -> Pusher:
         client = client_of(use, self._target, Purpose.PUSH)
-        return Pusher(self._push, self._properties["owner"], open_secrets(self._target), client)
+        return Pusher(self._push, self._properties["owner"], open_secrets(self._target.cluster).get, client)
 
 
 def _refuse(place: str, objections: Iterable[Problem]) -> None:
     for objection in objections:
-        raise StoreError(code="refused", place=place, problem=objection.problem, fix=objection.fix)
+        raise StoreError.of(objection, "refused", place)
 
 
 def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> Use:
@@ -171,66 +223,13 @@ def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> 
     caller, labels = properties["namespace"], properties["labels"]
     if goes_by_labels(store):
         labels = {**(target.stack_cluster.labels(caller) or {}), **labels}
-    use = admit(StoreUse(store, provider, caller, labels, purpose))
+    use = admit(store, provider, caller, labels, purpose)
     strange: Problem | None = None
     if isinstance(use.provider.spec, KubernetesSpec):
         with suppress(CredfleetError):  # certificates may come by this very update: who logs in looks again
             strange = strange_certificates(use.provider.spec.server, target.stack_cluster)
     _refuse(f"{store.title}: {use.provider.key.title}", filter(None, [strange]))
     return use
-
-
-_VERSION: Final = "external-secrets.io/v1"
-_KIND: Final = "ExternalSecret"
-_ATTEMPTS: Final = 5
-_STACKS: Final = "pulumi"
-"""How the names begin under which stacks write objects."""
-
-
-def is_handed_over(reading: Reading, target: StackTarget) -> bool:
-    """Whether the ExternalSecret of this read made its target, for a stack."""
-    secret = target.stack_cluster.mark(reading.target.namespace, reading.target.name)
-    if secret is None or maker(secret) != reading.read.name:
-        return False
-    found = _external_secret(reading, target)
-    managers = () if found is None else found["metadata"].get("managedFields") or ()
-    return found is None or any(str(each.get("manager")).startswith(_STACKS) for each in managers)
-
-
-def take_over(reading: Reading, target: StackTarget) -> None:
-    """Take the target from the ExternalSecret of this read, if it has it."""
-    if not is_handed_over(reading, target):
-        return
-    if _external_secret(reading, target) is not None:
-        orphan = {"spec": {"target": {"creationPolicy": "Orphan"}}}
-        target.stack_cluster.merge(_path(reading), reading.read.title, orphan)
-    secrets = open_secrets(target)
-    for _ in range(_ATTEMPTS):
-        secret = secrets.get(reading.target)
-        if secret is None or maker(secret) is None:
-            return
-        metadata = release(secret["metadata"], reading.body({})["metadata"]["annotations"])
-        if secrets.replace({**secret, "metadata": metadata}) is not None:
-            return
-
-
-def is_left_to_eso(reading: Reading, target: StackTarget) -> bool:
-    """Whether an ExternalSecret of the name of this read is there to make its target from now on."""
-    found = _external_secret(reading, target)
-    if found is None or found["metadata"].get("deletionTimestamp"):
-        return False
-    return (found["spec"].get("target") or {}).get("name", reading.read.name) == reading.target.name
-
-
-def _external_secret(reading: Reading, target: StackTarget) -> Mapping[str, Any] | None:
-    cluster = target.stack_cluster
-    if _KIND not in cluster.served(_VERSION):
-        return None
-    return cluster.found(_path(reading), reading.read.title)
-
-
-def _path(reading: Reading) -> str:
-    return path_of(_VERSION, _KIND, reading.read.namespace, reading.read.name)
 
 
 def obstacles(

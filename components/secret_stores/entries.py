@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Final, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -19,7 +20,9 @@ from components.config.field_types import (
     Text,
     called_first,
     config_error,
+    exactly_one,
     must,
+    refused_if,
 )
 from components.projection.settings import CredentialFrom
 from components.secret_stores.consumers import (
@@ -33,6 +36,9 @@ from components.secret_stores.consumers import (
 from components.secret_stores.model import Condition, DataKey, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 
+Named: TypeAlias = Callable[[str], Any]
+"""Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
+
 
 class _Named(ConfigModel):
     _keeps_its_name = called_first("name")
@@ -43,6 +49,11 @@ class _Named(ConfigModel):
 class ProviderEntry(_Named):
     """Where secrets are kept. With a namespace it is that namespace's, without the whole cluster's."""
 
+    _has_a_place_for_its_secret = refused_if(
+        lambda one: one.credentials_from is not None and one.namespace is None,
+        "who uses a provider of the whole cluster brings the credential along, so it has no Secret",
+        "give it a namespace, or leave credentialsFrom out",
+    )
     kind: Text = Field(description="Kind of provider, such as Kubernetes or GCPSM.")
     version: Text = Field(default=VERSION, description="Version of the kind.")
     namespace: NamespaceName | None = Field(
@@ -60,15 +71,6 @@ class ProviderEntry(_Named):
     def api_version(self) -> str:
         """Its group and version."""
         return f"{GROUP if self.namespace else CLUSTER_GROUP}/{self.version}"
-
-    @model_validator(mode="after")
-    def _has_a_place_for_its_secret(self) -> Self:
-        if self.credentials_from is not None and self.namespace is None:
-            raise config_error(
-                "who uses a provider of the whole cluster brings the credential along, so it has no Secret",
-                "give it a namespace, or leave credentialsFrom out",
-            )
-        return self
 
 
 class CallersProvider(ConfigModel):
@@ -109,7 +111,7 @@ class StoreEntry(_Named):
     def _is_somebodys(self) -> Self:
         if self.cluster == (self.namespace is not None):
             raise config_error(
-                "a store is one namespace's or the whole cluster's, one of the two",
+                "a store belongs to one namespace or to the whole cluster, not both",
                 "give namespace, or cluster: true",
             )
         if self.conditions and not self.cluster:
@@ -133,27 +135,36 @@ class StoreEntry(_Named):
         return self
 
 
-class _Decoded(ConfigModel):
+class _Said(ConfigModel):
+    def said(self) -> dict[str, Any]:
+        """Return what it says, in the words of External Secrets Operator; accounts are none of those."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"account"})
+
+
+class _Decoded(_Said):
     decoding_strategy: DecodingStrategy | None = Field(
         default=None, description="How a value is decoded; absent: not at all."
     )
 
 
 class _Remote(_Decoded):
+    _is_found_one_way = refused_if(
+        lambda one: one.account is not None and (one.property_name or one.version),
+        "the Secret of an account has keys, and neither properties nor versions",
+        "leave property and version out",
+    )
     account: Text | None = Field(
         default=None, description="tenant/slot: the Secret of a claimed account, where the pool keeps it."
     )
     property_name: Property = Field(default=None, alias="property", description="Property of the value.")
     version: RemoteKey | None = Field(default=None, description="Absent: the newest.")
 
-    @model_validator(mode="after")
-    def _is_found_one_way(self) -> Self:
-        if self.account is not None and (self.property_name or self.version):
-            raise config_error(
-                "the Secret of an account has keys, and neither properties nor versions",
-                "leave property and version out",
-            )
-        return self
+    def remote(self, named: Named) -> Mapping[str, Any]:
+        """Return where a value is; of an account its key is a property of the Secret."""
+        said = self.said()
+        if self.account is None:
+            return said
+        return {**said, "key": named(self.account), **({"property": said["key"]} if "key" in said else {})}
 
 
 class ReadValue(_Remote):
@@ -165,56 +176,54 @@ class ReadValue(_Remote):
 class ExtractEntry(_Remote):
     """A secret whose fields become keys: one of the store, or that of an account its tenant claims."""
 
+    _is_one_secret = exactly_one(
+        "its fields are those of one secret", "give key or account", "account", "key"
+    )
     key: RemoteKey | None = Field(default=None, description="Key in the store.")
-
-    @model_validator(mode="after")
-    def _is_one_secret(self) -> Self:
-        if (self.account is None) == (self.key is None):
-            raise config_error("its fields are those of one secret", "give key or account")
-        return self
 
 
 class FindEntry(_Decoded):
     """Secrets of a store, each under its name."""
 
+    _is_one_way = exactly_one("secrets are found one way", "give name or tags", "name", "tags")
     name: Text | None = Field(default=None, description="Regular expression (RE2).")
     tags: Mapping[str, str] = Field(default={}, description="Labels a secret has, all of them.")
     path: RemoteKey | None = Field(default=None, description="Where it looks, or how names begin.")
 
-    @model_validator(mode="after")
-    def _is_one_way(self) -> Self:
-        if (self.name is None) == (not self.tags):
-            raise config_error("secrets are found one way", "give name or tags")
-        return self
+    def said(self) -> dict[str, Any]:
+        """Return what it says, as External Secrets Operator has it."""
+        said = super().said()
+        return {**said, "name": {"regexp": said["name"]}} if "name" in said else said
 
 
 class SourceEntry(ConfigModel):
     """Where a read gathers keys from."""
 
+    _is_one_source = exactly_one("it is one source", "give extract or find", "extract", "find")
     extract: ExtractEntry | None = Field(default=None, description="The fields of one secret.")
     find: FindEntry | None = Field(default=None, description="Whole secrets.")
 
-    @model_validator(mode="after")
-    def _is_one_source(self) -> Self:
-        if (self.extract is None) == (self.find is None):
-            raise config_error("it is one source", "give extract or find")
-        return self
+    def document(self, named: Named) -> Mapping[str, Any]:
+        """Return it as ExternalSecret has it."""
+        if self.extract is not None:
+            return {"extract": self.extract.remote(named)}
+        return {"find": self.find and self.find.said()}
 
 
 class _Consumer(_Named):
+    _looks_when_it_can = refused_if(
+        lambda one: one.refresh_interval is not None and one.backend is Backend.DIRECT,
+        "the direct back end looks at every update of the stack, so an interval would do nothing",
+        "leave refreshInterval out, or choose backend: eso",
+    )
     namespace: NamespaceName = Field(description="A tenant's, or one of cluster.existingNamespaces.")
     store: ObjectName = Field(description="Entry of stores.")
     backend: Backend = Field(default=Backend.DIRECT, description="Who carries it out: credfleet or ESO.")
     refresh_interval: Duration | None = Field(default=None, description="How often ESO looks; absent: 1h.")
 
-    @model_validator(mode="after")
-    def _looks_when_it_can(self) -> Self:
-        if self.refresh_interval is not None and self.backend is Backend.DIRECT:
-            raise config_error(
-                "the direct back end looks at every update of the stack, so an interval would do nothing",
-                "leave refreshInterval out, or choose backend: eso",
-            )
-        return self
+    def _document(self, name: str, store: Mapping[str, str]) -> Mapping[str, Any]:
+        often = {} if self.refresh_interval is None else {"refreshInterval": self.refresh_interval}
+        return {"name": self.name or name, "store": store, **often}
 
 
 _DEMANDED: Final = {
@@ -272,6 +281,21 @@ class ReadEntry(_Consumer):
         ]
         return [(where, account) for where, account in (*named, *gathered) if account is not None]
 
+    def secret(self, name: str) -> str:
+        """Return the name of its Secret. name: its own, in the configuration."""
+        return self.target or self.name or name
+
+    def document(self, name: str, store: Mapping[str, str], named: Named) -> Mapping[str, Any]:
+        """Return it as ExternalSecret has it, without namespace and backend. store: kind and name of its."""
+        document = {**self._document(name, store), "target": self.secret(name)}
+        document["data"] = {key: value.remote(named) for key, value in self.data.items()}
+        further = {
+            "type": self.type,
+            "labels": dict(self.labels),
+            "dataFrom": [each.document(named) for each in self.data_from],
+        }
+        return document | {key: value for key, value in further.items() if value}
+
     @model_validator(mode="after")
     def _reads_something(self) -> Self:
         if not self.data and not self.data_from:
@@ -283,9 +307,12 @@ class ReadEntry(_Consumer):
         return self
 
 
-class PushValue(ConfigModel):
+class PushValue(_Said):
     """A key of a Secret of the namespace, or all, and where it goes to."""
 
+    _is_of_one_secret = exactly_one(
+        "it is a key of one Secret", "give secret or account", "secret", "account"
+    )
     secret: ObjectName | None = Field(default=None, description="Secret of the namespace.")
     account: Text | None = Field(
         default=None, description="tenant/slot: the copy of a claimed account (deliverTo)."
@@ -303,12 +330,6 @@ class PushValue(ConfigModel):
         default=None,
         description="Namespace of that Secret, through a store of the whole cluster; absent: the provider's.",
     )
-
-    @model_validator(mode="after")
-    def _is_of_one_secret(self) -> Self:
-        if (self.secret is None) == (self.account is None):
-            raise config_error("it is a key of one Secret", "give secret or account")
-        return self
 
 
 class PushEntry(_Consumer):
@@ -330,6 +351,11 @@ class PushEntry(_Consumer):
     )
 
     @property
+    def accounts(self) -> Sequence[tuple[str, str]]:
+        """Every account it pushes a copy of, behind where it says so."""
+        return [(f"data.{key}", it.account) for key, it in self.data.items() if it.account is not None]
+
+    @property
     def targets(self) -> Sequence[str]:
         """Every store it goes to."""
         return [*([self.store] if self.store else ()), *self.stores]
@@ -338,6 +364,35 @@ class PushEntry(_Consumer):
         """Yield a push for each of its stores."""
         for store in self.targets:
             yield self.model_copy(update={"store": store, "stores": ()})
+
+    def parts(self, name: str) -> Iterator[tuple[str, Self]]:
+        """Yield it as its back end has it, each part under `NAME`, `NAME/SECRET` or `NAME/STORE…`.
+
+        Each store has one, and of ESO's each Secret; the first keeps the name of the push.
+        """
+        secrets: dict[str, dict[str, PushValue]] = {}
+        for key, value in self.data.items():
+            whole = "" if self.backend is Backend.DIRECT else str(value.secret or value.account)
+            secrets.setdefault(whole, {})[key] = value
+        for index, (each, (secret, data)) in enumerate(product(self.to_each(), secrets.items())):
+            further = "" if each.store == self.targets[0] else each.store
+            end = "/".join(filter(None, (further, secret)))
+            own = f"{self.name or name}-{end.replace('/', '-')}" if index else self.name
+            part = each.model_copy(update={"data": data, "name": own})
+            yield f"{name}/{end}" if index else name, part
+
+    def document(self, name: str, store: Mapping[str, str], named: Named) -> Mapping[str, Any]:
+        """Return it, or a part, as PushSecret has it, without namespace and backend. store: kind and name."""
+        data = [
+            {
+                "remoteKey": key,
+                **value.said(),
+                **({} if value.account is None else {"secret": named(value.account)}),
+            }
+            for key, value in self.data.items()
+        ]
+        policies = {"updatePolicy": str(self.update_policy), "deletionPolicy": str(self.deletion_policy)}
+        return {**self._document(name, store), **policies, "data": data}
 
     @model_validator(mode="after")
     def _goes_to_each_store_once(self) -> Self:

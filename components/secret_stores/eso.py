@@ -14,13 +14,20 @@ from typing import Any, Final, TypeAlias
 from components.durations import as_go_writes
 from components.errors import EsoError, Problem
 from components.labels import PREFIX
-from components.secret_stores.admission import CONTROLLER, place_objections, push_objections, read_objections
+from components.secret_stores.admission import CONTROLLER, place_objections, push_objections
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.clients.kubernetes import PUSHED_BY
-from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
+from components.secret_stores.consumers import (
+    DeletionPolicy,
+    ExternalSecret,
+    PushSecret,
+    RemoteRef,
+    UpdatePolicy,
+)
 from components.secret_stores.convert import embed
 from components.secret_stores.eso_namespaces import list_unfollowed, list_unused
 from components.secret_stores.eso_providers import WRITTEN
+from components.secret_stores.gathering import read_objections
 from components.secret_stores.json_fields import as_path
 from components.secret_stores.kubernetes_server import is_own
 from components.secret_stores.model import (
@@ -31,6 +38,7 @@ from components.secret_stores.model import (
     ClusterSecretStore,
     SecretSelector,
     SecretStore,
+    as_document,
 )
 from components.secret_stores.referent import (
     Resolution,
@@ -69,8 +77,6 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     refusals.extend(eso_objections(store, served, kinds, *WRITTEN))
     refusals.extend(store_limits(store, served, kinds.kind_of(served)))
     resolution = resolve(store, provider, "", kinds)
-    if isinstance(resolution, Problem):
-        refusals.append(resolution)
     if refusals or isinstance(resolution, Problem):
         raise EsoError(store.title, [*dict.fromkeys(refusals)])
     own = isinstance(store, SecretStore)
@@ -82,7 +88,7 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     )
     spec = pin(provider.spec, _namespaces(store, provider, resolution))
     served = kinds.served(provider.model_copy(update={"spec": spec}))
-    spec = kinds.kind_of(served).for_eso(served.spec, of_all=not own)
+    spec = kinds.kind_of(served).for_eso(served.spec, not own)
     return {
         "apiVersion": V1,
         "kind": "SecretStore" if own else "ClusterSecretStore",
@@ -118,22 +124,21 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
     said |= {"metadata": {"labels": {**read.labels}}} if read.labels else {}
     if said:
         target["template"] = {"engineVersion": "v2", "mergePolicy": "Merge", **said}
-    data = [
-        {"secretKey": key, "remoteRef": remote.model_dump(mode="json", by_alias=True, exclude_none=True)}
-        for key, each in read.data.items()
-        for remote in [each.model_copy(update={"property_name": property_of(kind, each.property_name)})]
+    data = [{"secretKey": key, "remoteRef": _remote(each, kind)} for key, each in read.data.items()]
+    gathered = [
+        {"extract": _remote(each.extract, kind)} if each.extract else as_document(each)
+        for each in read.data_from
     ]
-    gathered = {"dataFrom": [*_gathered(read, kind)]} if read.data_from else {}
     return {
         "apiVersion": V1,
         "kind": "ExternalSecret",
         "metadata": {"name": read.name, "namespace": read.namespace},
         "spec": {
             "refreshInterval": as_go_writes(read.refresh_interval),
-            "secretStoreRef": read.store.model_dump(mode="json", by_alias=True),
+            "secretStoreRef": as_document(read.store),
             "target": target,
             **({"data": data} if data else {}),
-            **gathered,
+            **({"dataFrom": gathered} if gathered else {}),
         },
     }
 
@@ -144,12 +149,8 @@ def lies_in(provider: AnyProvider, namespace: str) -> bool:
     return isinstance(spec, KubernetesSpec) and is_own(spec.server) and spec.remote_namespace == namespace
 
 
-def _gathered(read: ExternalSecret, kind: ProviderKind) -> Iterator[Manifest]:
-    for source in read.data_from:
-        document = source.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if source.extract is not None and source.extract.property_name is not None:
-            document["extract"]["property"] = property_of(kind, source.extract.property_name)
-        yield document
+def _remote(ref: RemoteRef, kind: ProviderKind) -> Manifest:
+    return as_document(ref.model_copy(update={"property_name": property_of(kind, ref.property_name)}))
 
 
 def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister, owner: str = "") -> Manifest:
@@ -158,8 +159,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister, ow
     Raises EsoError with all that stands in the way.
     """
     kind = kinds.serving(provider)
-    refusals = [*push_limits(push, kind)]
-    if refusals:
+    if refusals := [*push_limits(push, kind)]:
         raise EsoError(push.title, refusals)
     data: list[Manifest] = []
     for each in push.data:
@@ -175,7 +175,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister, ow
         "metadata": {"name": push.name, "namespace": push.namespace},
         "spec": {
             "refreshInterval": as_go_writes(push.refresh_interval),
-            "secretStoreRefs": [push.store.model_dump(mode="json", by_alias=True)],
+            "secretStoreRefs": [as_document(push.store)],
             "selector": {"secret": {"name": push.data[0].secret}},
             "updatePolicy": push.update_policy.value,
             "deletionPolicy": push.deletion_policy.value,
@@ -209,39 +209,29 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: ProviderKind) -> 
             f"it is of class {CONTROLLER}, which the direct back end serves, so ESO would leave it alone",
             "leave controller out, or name the class of the ESO that is meant",
         )
-    if isinstance(store, ClusterSecretStore):
-        yield from _cluster_store_limits(store, provider, kind)
-    for path, selector in selectors(provider.spec):
-        if isinstance(selector, SecretSelector | CaSelector) and selector.key is None:
-            yield Problem(
-                provider.key.title,
-                f"{provider.key.title}: {path} names no key, and ESO reads one",
-                "add the key",
-            )
-    for path in list_unused(provider, kind.embedded):
-        yield Problem(
-            provider.key.title,
-            f"{provider.key.title}: ESO does not look at {path}, and logs in as its own pod",
-            "log in by another part of the spec",
-        )
-
-
-def _cluster_store_limits(
-    store: ClusterSecretStore, provider: AnyProvider, kind: ProviderKind
-) -> Iterator[Problem]:
-    ref = store.spec.provider_ref
-    if not isinstance(provider, ClusterProvider) and ref is not None and ref.namespace is None:
+    whole_cluster, ref = isinstance(store, ClusterSecretStore), store.spec.provider_ref
+    if (
+        whole_cluster
+        and not isinstance(provider, ClusterProvider)
+        and ref is not None
+        and ref.namespace is None
+    ):
         yield Problem(
             store.title,
             "spec.providerRef means another provider for each caller, and a store of ESO holds one",
             "add the namespace of the provider, or refer to one of the whole cluster",
         )
-    for path, _, problem in list_unfollowed(provider, kind.embedded):
-        yield Problem(
-            provider.key.title,
-            f"{provider.key.title}: {path} has no namespace, and {problem}",
+    for path, _, problem in list_unfollowed(provider, kind.embedded) if whole_cluster else ():
+        yield provider.objection(
+            f"{path} has no namespace, and {problem}",
             "add the namespace it is in, or give every caller a SecretStore",
         )
+    for path, selector in selectors(provider.spec):
+        if isinstance(selector, SecretSelector | CaSelector) and selector.key is None:
+            yield provider.objection(f"{path} names no key, and ESO reads one", "add the key")
+    for path in list_unused(provider, kind.embedded):
+        problem = f"ESO does not look at {path}, and logs in as its own pod"
+        yield provider.objection(problem, "log in by another part of the spec")
 
 
 def property_of(kind: ProviderKind, name: str | None) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from components.errors import Problem, ProjectionError
@@ -19,6 +19,7 @@ from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import PROJECTED_BY, SecretRef, data_of, render_secret
 from components.secret_stores.conditions import NAME_LABEL, allows
 from components.secret_stores.model import ClusterStoreSpec
+from components.secret_stores.stack_cluster import StackCluster
 
 JsonObject: TypeAlias = Mapping[str, Any]
 Look: TypeAlias = Callable[[Collection[str]], Mapping[str, JsonObject]]
@@ -151,93 +152,64 @@ def release(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> dict
     return {**metadata, "ownerReferences": owners, "labels": labels, "annotations": noted}
 
 
-def target_objection(secret: Mapping[str, Any] | None, name: str, owner: str, target: str) -> Problem | None:
-    """Return why ESO may not make a Secret for a read.
+def target_objection(
+    secret: Mapping[str, Any] | None, read: Mapping[str, str], *, served: bool
+) -> tuple[str, str] | None:
+    """Return why ESO may not make the Secret of a read, and the fix. secret: what is there.
 
-    secret: what is there. name: of the read and its ExternalSecret. owner: who the read is to the direct back
-    end. target: the Secret, as a message names it.
+    Where the cluster does not serve ExternalSecret, what the direct back end made would go with no other.
     """
-    if secret is None or (by := maker(secret)) == name:
+    if secret is None:
         return None
-    if by is not None:
-        return Problem(
-            target,
+    by, noted = maker(secret), secret["metadata"].get("annotations") or {}
+    is_its_own = noted.get(PROJECTED_BY) == read["owner"]
+    if not served and is_its_own:
+        return (
+            "the direct back end made it, and the cluster does not serve ExternalSecret: it would go, and"
+            " nothing would make it again",
+            "install External Secrets Operator first, or keep backend: direct",
+        )
+    if served and by not in (None, read["name"]):
+        return (
             f"ExternalSecret {by} makes it, and one Secret has one maker",
             "give the read another target, or remove that ExternalSecret first",
         )
-    if (secret["metadata"].get("annotations") or {}).get(PROJECTED_BY) == owner:
-        return None
-    return Problem(
-        target,
-        "it exists and this read did not make it: External Secrets Operator would drop its keys, own it, and"
-        " let it go with the read",
-        "give the read another target, or delete that Secret",
-    )
-
-
-def unserved_objection(secret: Mapping[str, Any] | None, owner: str, target: str) -> Problem | None:
-    """Return why a read may not become ESO's while the cluster does not serve its kind."""
-    annotations = {} if secret is None else secret["metadata"].get("annotations") or {}
-    if annotations.get(PROJECTED_BY) != owner:
-        return None
-    return Problem(
-        target,
-        "the direct back end made it, and the cluster does not serve ExternalSecret: it would go, and nothing"
-        " would make it again",
-        "install External Secrets Operator first, or keep backend: direct",
-    )
-
-
-class Cluster(Protocol):
-    """What is asked of the cluster. Methods raise CredfleetError."""
-
-    def mark(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """Read the metadata of a Secret."""
-        ...
-
-    def labels(self, namespace: str) -> Mapping[str, str] | None:
-        """Read the labels of a namespace."""
-        ...
+    if served and by is None and not is_its_own:
+        return (
+            "it exists and this read did not make it: External Secrets Operator would drop its keys, own it,"
+            " and let it go with the read",
+            "give the read another target, or delete that Secret",
+        )
+    return None
 
 
 def objections(
     reads: Iterable[Mapping[str, str]],
     callers: Iterable[Mapping[str, Any]],
-    cluster: Cluster,
+    cluster: StackCluster,
     *,
     served: bool,
 ) -> Iterator[tuple[str, Problem]]:
     """Look at the cluster and find, with its place, what of the stack's reads and callers ESO may not have.
 
     reads, callers: as the lookout is given them. served: whether the cluster serves ExternalSecret. A
-    namespace that is not there yet is refused nothing: its maker may label it.
+    namespace that is not there yet is refused nothing: its maker may label it. Raises CredfleetError.
     """
     for read in reads:
         secret = cluster.mark(read["namespace"], read["target"])
-        target = f"Secret {read['namespace']}/{read['target']}"
-        objection = (
-            target_objection(secret, read["name"], read["owner"], target)
-            if served
-            else unserved_objection(secret, read["owner"], target)
-        )
-        if objection is not None:
-            yield read["place"], objection.within(f"{read['place']}: {target}")
+        if (objection := target_objection(secret, read, served=served)) is not None:
+            place = f"{read['place']}: Secret {read['namespace']}/{read['target']}"
+            yield read["place"], Problem(place, *objection)
     for caller in callers:
         labels = cluster.labels(caller["namespace"])
         if labels is not None:
             known = {**labels, **caller["labels"]}
-            yield from _conditions(caller, known)
-
-
-def _conditions(caller: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[tuple[str, Problem]]:
-    namespace = caller["namespace"]
-    conditions = ClusterStoreSpec.model_validate({"conditions": caller["conditions"]}).conditions
-    if allows(conditions, namespace, {NAME_LABEL: namespace, **labels}) is False:
-        yield (
-            caller["place"],
-            Problem(
-                f"{caller['place']}: {caller['store']}",
-                f"namespace {namespace} meets none of spec.conditions",
-                "extend them, label the namespace, or use another store",
-            ),
-        )
+            conditions = ClusterStoreSpec.model_validate({"conditions": caller["conditions"]}).conditions
+            namespace = caller["namespace"]
+            if allows(conditions, namespace, {NAME_LABEL: namespace, **known}) is False:
+                problem = Problem(
+                    f"{caller['place']}: {caller['store']}",
+                    f"namespace {namespace} meets none of spec.conditions",
+                    "extend them, label the namespace, or use another store",
+                )
+                yield caller["place"], problem

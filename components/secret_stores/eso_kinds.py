@@ -8,16 +8,14 @@ taken here, and they can be written for ESO; what else their code demands is in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue, Strict, create_model, model_validator
 
-from components.config.field_types import Flag, config_error
-from components.secret_stores.eso_providers import facts_of
+from components.config.field_types import ConfigModel, Flag, config_error
+from components.secret_stores.eso_providers import cel_program, facts_of, read_table
 from components.secret_stores.model import (
     AS_ESO,
     CaBundle,
@@ -26,13 +24,13 @@ from components.secret_stores.model import (
     SecretSelector,
     Selector,
     ServiceAccountSelector,
-    Shape,
+    as_document,
 )
 from components.secret_stores.registry import RefRegister
 
 _Rule: TypeAlias = tuple[str, str]
 
-_SHAPES: Final = Path(__file__).with_name("eso_shapes.json")
+_SHAPES: Final = "eso_shapes.json"
 _WORDS: Final[Mapping[str, Any]] = {
     "text": str,
     "bytes": CaBundle,
@@ -49,19 +47,14 @@ _WORDS: Final[Mapping[str, Any]] = {
 
 def know_all(kinds: RefRegister, module: str) -> None:
     """Add every kind of ESO that a register does not know yet; module: what a process imports to know it."""
-    for key in _shapes():
+    for key in read_table(_SHAPES):
         kinds.know(str(facts_of(key)["name"]), embedded=key, module=module, model=partial(spec_of, key))
-
-
-@cache
-def _shapes() -> Mapping[str, Mapping[str, Any]]:
-    return json.loads(_SHAPES.read_text(encoding="utf-8"))
 
 
 @cache
 def spec_of(key: str) -> type[ProviderSpec]:
     """Return the model of a kind's specs, by the key of its embedded block."""
-    return _model(key, _shapes()[key], ProviderSpec)
+    return _model(key, read_table(_SHAPES)[key], ProviderSpec)
 
 
 def _model(name: str, shape: Any, base: type[Any]) -> type[Any]:
@@ -95,22 +88,13 @@ def _type_of(name: str, shape: Any) -> Any:
         case ["where", each, *rules] if not isinstance(each, dict):
             return Annotated[_type_of(name, each), AfterValidator(partial(_judged, rules))]
         case _:
-            return _model(name, shape, Shape)
+            return _model(name, shape, ConfigModel)
 
 
 def _judged(rules: Sequence[_Rule], given: Any) -> Any:
     """Return what was given, if it is by the rules."""
-    said = (
-        given.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(given, Shape) else given
-    )
+    said = as_document(given) if isinstance(given, ConfigModel) else given
     for rule, message in rules:
-        if not _program(rule).eval(data={"self": said}).value():
+        if not cel_program(rule).eval(data={"self": said}).value():
             raise config_error(message, AS_ESO)
     return given
-
-
-@cache
-def _program(rule: str) -> Any:
-    from cel_expr_python import cel
-
-    return cel.NewEnv(variables={"self": cel.Type.DYN}).compile(rule)

@@ -6,18 +6,16 @@ names did when they were asked, selector by selector.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 from typing import Final
 
+from components.secret_stores.eso_providers import read_table
 from components.secret_stores.model import AnyProvider, CaSelector, ClusterProvider
 from components.secret_stores.referent import selectors
 
-_FILE: Final = Path(__file__).with_name("eso_namespaces.json")
+_FILE: Final = "eso_namespaces.json"
 _INDEX: Final = re.compile(r"\[\d+\]")
 
 
@@ -40,7 +38,7 @@ def list_unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str,
     """
     if not isinstance(provider, ClusterProvider):
         return
-    told = _told().get(embedded, {})
+    told = read_table(_FILE)["selectors"].get(embedded, {})
     absent = {
         path: NamespaceRule(told.get(_INDEX.sub("", path), NamespaceRule.UNSEEN))
         for path, selector in selectors(provider.spec)
@@ -55,7 +53,7 @@ def list_unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str,
 
 def list_unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
     """Yield the path of each selector that ESO does not look at: it logs in as its own pod."""
-    told = _told().get(embedded, {})
+    told = read_table(_FILE)["selectors"].get(embedded, {})
     for path, _ in selectors(provider.spec):
         if told.get(_INDEX.sub("", path)) == NamespaceRule.UNUSED:
             yield path
@@ -67,8 +65,3 @@ _CAUSES: Final[Mapping[NamespaceRule, str]] = {
     NamespaceRule.LATE: "ESO refuses each read through such a ClusterSecretStore",
     NamespaceRule.UNSEEN: "it is not known here that ESO follows it to the caller",
 }
-
-
-@cache
-def _told() -> Mapping[str, Mapping[str, str]]:
-    return json.loads(_FILE.read_text(encoding="utf-8"))["selectors"]

@@ -60,8 +60,8 @@ def declare(
     within: str,
     parent: pulumi.Resource,
     *,
-    waits: Mapping[str, str] | None = None,
-    refused: Mapping[str, str] | None = None,
+    waits: Mapping[str, str],
+    refused: Mapping[str, str],
 ) -> pulumi.Output[Mapping[str, str]]:
     """Declare the objects whose kinds are served, each after what it needs, then what waits for them.
 
@@ -73,7 +73,7 @@ def declare(
     skipped: dict[str, str] = {}
     for one in wanted:
         missing = one.served_as not in served
-        why = (waits or {}).get(one.role)
+        why = waits.get(one.role)
         if missing or why or any(role not in made for role in one.needs):
             skipped[one.title] = why or (_ABSENT.format(one.served_as) if missing else _STORELESS)
             continue
@@ -89,7 +89,7 @@ def declare(
                 parent=parent,
                 depends_on=[*one.after, *(made[role] for role in one.needs)],
                 custom_timeouts=pulumi.CustomTimeouts(delete=_REMOVAL),
-                hooks=_refusal(one.role, (refused or {}).get(one.place)),
+                hooks=_refusal(one.role, refused.get(one.place)),
             ),
         )
     if not made:

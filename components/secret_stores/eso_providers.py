@@ -16,17 +16,16 @@ from typing import Any, Final, cast
 from components.errors import Problem
 from components.importing import IMPORT_LOCK
 
-_FILE: Final = Path(__file__).with_name("eso_providers.json")
+
+@cache
+def read_table(name: str) -> Mapping[str, Any]:
+    """Return what is known of ESO by a file of this folder."""
+    return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def facts_of(key: str) -> Mapping[str, Any]:
     """Return what is known of a kind, in the words of the file: name, can, logins, labels and more."""
-    return _told().get(key, {})
-
-
-def capability_of(key: str) -> str | None:
-    """Return what ESO can do with providers of a kind: ReadOnly, WriteOnly or ReadWrite."""
-    return facts_of(key).get("can")
+    return read_table("eso_providers.json")["kinds"].get(key, {})
 
 
 class Scope(StrEnum):
@@ -54,7 +53,7 @@ def unmet(key: str, spec: Mapping[str, Any], *scopes: Scope) -> Iterator[Problem
     for each in facts_of(key).get("demands", ()):
         if each.get("when", Scope.ANY) in scopes:
             for where, part in _parts(given, each["at"].split(".") if each["at"] else [], ""):
-                if _program(each["rule"]).eval(data={"self": part}).value() is not True:
+                if cel_program(each["rule"]).eval(data={"self": part}).value() is not True:
                     yield Problem(each.get("place", where), each["problem"], each["fix"])
 
 
@@ -72,23 +71,15 @@ def _parts(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]
 def _without_zeros(value: Any) -> Any:
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
-        return {key: _without_zeros(each) for key, each in items if not _is_zero(each)}
+        given = {key: each for key, each in items if each is not None and each is not False}
+        return {key: _without_zeros(each) for key, each in given.items() if each not in ("", [])}
     return [*map(_without_zeros, cast("list[Any]", value))] if isinstance(value, list) else value
 
 
-def _is_zero(value: Any) -> bool:
-    return value is None or value is False or value in ("", [])
-
-
 @cache
-def _program(rule: str) -> Any:
+def cel_program(rule: str) -> Any:
     """Return a program of CEL; what fails in it is an error, and never true."""
     with IMPORT_LOCK:
         from cel_expr_python import cel
 
     return cel.NewEnv(variables={"self": cel.Type.DYN}).compile(rule)
-
-
-@cache
-def _told() -> Mapping[str, Mapping[str, Any]]:
-    return json.loads(_FILE.read_text(encoding="utf-8"))["kinds"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -12,7 +12,7 @@ from components.errors import Problem
 from components.secret_stores.conditions import NAME_LABEL, allows
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed, list_unused
 from components.secret_stores.eso_providers import WRITTEN, Scope
-from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
+from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
     eso_objections,
@@ -37,20 +37,6 @@ class Ready(StrEnum):
 
 _USABLE: Final = (Ready.READY, Ready.UNKNOWN)
 _DEFERRED: Final = "validation is deferred:"
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What it comes to, all that is in the way, and why it is not known: yet, or for want of documents."""
-
-    ready: Ready
-    refusals: tuple[Problem, ...] = ()
-    deferred: str | None = None
-    undecided: bool = False
-
-
-def _undecided(why: str) -> _Verdict:
-    return _Verdict(Ready.UNKNOWN, (), f"unknown, because {why}", undecided=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +65,24 @@ class KnownObjects:
 class Explanation:
     """What a caller's use of a store comes to.
 
-    caller: empty while the store is only validated. provider: its title, as far as it is known.
-    referent: another caller reads elsewhere. selectors: path in the provider's spec → namespace read.
-    refusals: all that is in the way. deferred: why it is not known yet. unserved: the kind, where only
-    its shape is known. overlooked: the selectors that ESO does not look at. undecided: what decides is not
-    there to be known, which deferred says.
+    refusals: all that is in the way. deferred: why it is not known yet. undecided: what decides is not there
+    to be known, which deferred says. caller: empty while the store is only validated. provider: its title, as
+    far as it is known. referent: another caller reads elsewhere. selectors: path in the provider's spec →
+    namespace read. unserved: the kind, where only its shape is known. overlooked: the selectors that ESO
+    does not look at.
     """
 
-    store: str
-    caller: str
     ready: Ready
-    refusals: tuple[Problem, ...]
-    deferred: str | None
-    provider: str | None
-    referent: bool
-    selectors: Mapping[str, str]
+    refusals: tuple[Problem, ...] = ()
+    deferred: str | None = None
+    undecided: bool = False
+    store: str = ""
+    caller: str = ""
+    provider: str | None = None
+    referent: bool = False
+    selectors: Mapping[str, str] = field(default_factory=dict[str, str])
     unserved: str | None = None
     overlooked: tuple[str, ...] = ()
-    undecided: bool = False
 
     @property
     def reason(self) -> str | None:
@@ -113,6 +99,10 @@ class Explanation:
     def admitted(self) -> bool | None:
         """Whether the caller may use the store and nothing in it is refused; None for what is undecided."""
         return None if self.undecided else self.ready in _USABLE
+
+
+def _undecided(why: str) -> Explanation:
+    return Explanation(Ready.UNKNOWN, (), f"unknown, because {why}", undecided=True)
 
 
 def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
@@ -133,49 +123,37 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
         (*list_unused(as_it_stands, around.kinds.kind_of(as_it_stands).embedded),) if as_it_stands else ()
     )
     read = resolved.namespaces if resolved and verdict.ready in _USABLE else {}
-    return Explanation(
-        store.title,
-        caller,
-        verdict.ready,
-        verdict.refusals,
-        verdict.deferred,
+    return replace(
+        verdict,
+        store=store.title,
+        caller=caller,
         provider=known.key.title if known else None,
         referent=provider is None or (resolved is not None and resolved.referent),
         selectors={path: namespace for path, namespace in read.items() if path not in overlooked},
         unserved=known.kind if known and around.kinds.kind_of(known).by_shape else None,
         overlooked=overlooked,
-        undecided=verdict.undecided,
     )
 
 
-def _reach(store: AnyStore, caller: str, around: KnownObjects) -> _Verdict | None:
+def _reach(store: AnyStore, caller: str, around: KnownObjects) -> Explanation | None:
     """Return why a caller does not even get to a store's provider."""
     if not caller:
         return None
-    if isinstance(store, ClusterSecretStore):
-        return _barred(store.spec.conditions, caller, around)
-    if caller == store.namespace:
-        return None
-    elsewhere = Problem(
-        store.title,
-        f"a SecretStore is looked for in the caller's namespace only: {caller}, not {store.namespace}",
-        "use a ClusterSecretStore, or a store of that namespace",
-    )
-    return _Verdict(Ready.INVALID, (elsewhere,))
-
-
-def _barred(conditions: Sequence[Condition], caller: str, around: KnownObjects) -> _Verdict | None:
+    if not isinstance(store, ClusterSecretStore):
+        elsewhere = Problem(
+            store.title,
+            f"a SecretStore is looked for in the caller's namespace only: {caller}, not {store.namespace}",
+            "use a ClusterSecretStore, or a store of that namespace",
+        )
+        return None if caller == store.namespace else Explanation(Ready.INVALID, (elsewhere,))
     labels, whole = around.labels(caller)
-    match allows(conditions, caller, labels, whole=whole):
+    match allows(store.spec.conditions, caller, labels, whole=whole):
         case Problem() as senseless:
-            return _Verdict(Ready.INVALID, (senseless,))
+            return Explanation(Ready.INVALID, (senseless,))
         case False:
-            denied = Problem(
-                caller,
-                f"namespace {caller} meets none of spec.conditions",
-                "extend them, or use another store",
-            )
-            return _Verdict(Ready.DENIED, (denied,))
+            problem = f"namespace {caller} meets none of spec.conditions"
+            denied = Problem(caller, problem, "extend them, or use another store")
+            return Explanation(Ready.DENIED, (denied,))
         case None:
             why = f"spec.conditions ask for labels, and those of Namespace {caller} are not known here"
             return _undecided(f"{why} → add the Namespace, or ask with --live")
@@ -189,7 +167,7 @@ def _verdict(
     provider: AnyProvider | Problem | None,
     resolution: Resolution | Problem | None,
     around: KnownObjects,
-) -> _Verdict:
+) -> Explanation:
     """Return what a caller that gets to the provider finds there; every refusal of both layers, each once."""
     if store.spec.runtime_ref is not None and store.spec.provider is None:
         why = "spec.runtimeRef hands the store to another process, which alone knows whose login it reads"
@@ -209,18 +187,18 @@ def _verdict(
         doubts.extend(each for each in [provider] if each is not None)
     elif provider is not None:
         refusals.append(provider)
-    if isinstance(resolution, Problem):
-        refusals.append(resolution)
     if refusals:
-        return _Verdict(Ready.INVALID, tuple(dict.fromkeys(refusals)))
+        return Explanation(Ready.INVALID, tuple(dict.fromkeys(refusals)))
     if doubts:
         return _undecided("; ".join(f"{each.problem} → {each.fix}" for each in doubts))
     if provider is None:
-        return _Verdict(Ready.UNKNOWN, (), f"{_DEFERRED} the provider is a caller's own, and there is none")
+        return Explanation(
+            Ready.UNKNOWN, (), f"{_DEFERRED} the provider is a caller's own, and there is none"
+        )
     if isinstance(resolution, Resolution) and resolution.deferred:
         why = f"{_DEFERRED} a selector means a caller's namespace, and there is none"
-        return _Verdict(Ready.UNKNOWN, (), why)
-    return _Verdict(Ready.READY)
+        return Explanation(Ready.UNKNOWN, (), why)
+    return Explanation(Ready.READY)
 
 
 def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
@@ -232,10 +210,8 @@ def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefR
         return
     for path, habit, problem in list_unfollowed(provider, kinds.kind_of(provider).embedded):
         if habit is not NamespaceRule.UNSEEN and (caller or habit is not NamespaceRule.LATE):
-            place = provider.key.title
-            yield Problem(
-                place, f"{place}: {path} has no namespace, and {problem}", "add the namespace it is in"
-            )
+            said = f"{path} has no namespace, and {problem}"
+            yield provider.objection(said, "add the namespace it is in")
 
 
 def provider_for(store: AnyStore, caller: str, around: KnownObjects) -> AnyProvider | Problem | None:

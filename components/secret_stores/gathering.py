@@ -14,14 +14,16 @@ from typing import Final
 from components.errors import Problem, StoreError
 from components.naming import is_data_key
 from components.secret_stores.conditions import regex_objections
-from components.secret_stores.consumers import DataSource, DecodingStrategy, ExternalSecret
+from components.secret_stores.consumers import DecodingStrategy, ExternalSecret, RemoteRef
 from components.secret_stores.registry import ProviderKind
 
 _BASE64: Final = re.compile(rb"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
-def gathering_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Problem]:
-    """Find sources of a read that providers of a kind do not have, and patterns that are none."""
+def read_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Problem]:
+    """Find values that providers of a kind do not have, sources among them, and patterns that are none."""
+    for key, remote in read.data.items():
+        yield from _remote_objections(read, f"data.{key}", remote, kind)
     for index, source in enumerate(read.data_from):
         place = f"dataFrom[{index}]"
         if source.way not in kind.gathers and not kind.by_shape:
@@ -38,7 +40,11 @@ def gathering_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[P
                 faults = [(f"providers of kind {kind.name} find nothing by a path", "leave path out")]
             yield from (Problem(read.title, f"{place}.find.path: {problem}", fix) for problem, fix in faults)
         if source.extract is not None:
-            yield from _extract_objections(read, place, source, kind)
+            yield from _remote_objections(read, place, source.extract, kind)
+            if source.extract.property_name is not None and kind.has_properties:
+                name = source.extract.property_name
+                problem = f"{place} names property {name}, and what is gathered is all keys of a Secret"
+                yield Problem(read.title, problem, "leave property out")
 
 
 def as_keys(found: Mapping[str, bytes], place: str) -> Mapping[str, bytes]:
@@ -80,20 +86,15 @@ def _fits(character: str) -> bool:
     return character in "-._" or unicodedata.category(character)[0] in "LN"
 
 
-def _extract_objections(
-    read: ExternalSecret, place: str, source: DataSource, kind: ProviderKind
+def _remote_objections(
+    read: ExternalSecret, place: str, ref: RemoteRef, kind: ProviderKind
 ) -> Iterator[Problem]:
-    ref = source.extract
-    if ref is None:
-        return
     if ref.version is not None and not kind.has_versions:
         problem = (
-            f"{place} asks for version {ref.version}, and in a provider of kind {kind.name} a value has none"
+            f"{place} asks for version {ref.version} of {ref.key}, and in a provider of kind {kind.name}"
+            " a value has no versions"
         )
         yield Problem(read.title, problem, "leave version out")
-    if ref.property_name is not None and kind.has_properties:
-        problem = f"{place} names property {ref.property_name}, and what is gathered is all keys of a Secret"
-        yield Problem(read.title, problem, "leave property out")
     for problem, fix in kind.names(ref.key, ref.property_name, ref.version):
         yield Problem(read.title, f"{place}: {problem}", fix)
 

@@ -12,6 +12,8 @@ from decimal import Decimal
 from math import isinf
 from typing import Any, Final
 
+from components.go_json import without_surrogates
+
 _PATH_MARK: Final = re.compile(r"[!-,./;-@\[-^`{-~]")
 """What gjson's `Escape` escapes in a part of a path."""
 
@@ -34,7 +36,7 @@ def object_fields(content: bytes) -> Mapping[str, bytes] | None:
     written = _valid(content)
     if written is None or not written.startswith("{"):
         return None
-    return {key: (_text(raw) if raw[0] == '"' else _plain(raw)).encode() for key, raw in _fields(written)}
+    return {key: without_surrogates(_said(raw)).encode() for key, raw in _fields(written)}
 
 
 def field_of(content: bytes, *names: str) -> bytes | None:
@@ -48,10 +50,8 @@ def field_of(content: bytes, *names: str) -> bytes | None:
     written = None if document is None else next(_inside(document, names), None)
     if written is None:
         return None
-    if written[0] == '"':
-        text = json.loads(written)
-        return None if _SURROGATE.search(text) else text.encode()
-    return (_number(written) if written[0] in "-0123456789" else _plain(written)).encode()
+    text = _number(written) if written[0] in "-0123456789" else _said(written)
+    return None if _SURROGATE.search(text) else text.encode()
 
 
 def as_path(name: str) -> str:
@@ -87,7 +87,7 @@ def _fields(written: str) -> Iterator[tuple[str, str]]:
         key = str(index)
         if opening == "{":
             _, end = _DECODER.raw_decode(written, at)
-            key = _text(written[at:end])
+            key = without_surrogates(json.loads(written[at:end]))
             at = _after_blanks(written, _after_blanks(written, end) + len(":"))
         _, end = _DECODER.raw_decode(written, at)
         yield key, written[at:end]
@@ -111,11 +111,10 @@ def _after_blanks(written: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _text(quoted: str) -> str:
-    return _SURROGATE.sub("\ufffd", json.loads(quoted))
-
-
-def _plain(written: str) -> str:
+def _said(written: str) -> str:
+    """Return a text unescaped, null as an empty one, and all else as it is written."""
+    if written[0] == '"':
+        return json.loads(written)
     return "" if written == "null" else written
 
 

@@ -5,6 +5,7 @@ The name of this module is in the state of stacks, as where a kind is registered
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from components.secret_stores.clients.client import Capability
@@ -26,12 +27,11 @@ from components.secret_stores.specs import FakeSpec, GcpSecretManagerSpec, Kuber
 KINDS: Final = RefRegister()
 """The register of this process; a stack's own kinds join it by `@KINDS.register(…)`."""
 
-KINDS.register("Fake", module=__name__, embedded="fake", client=open_fake, gathers=("extract", "name"))(
-    FakeSpec
-)
-KINDS.register(
+_register = partial(KINDS.register, module=__name__)
+
+_register("Fake", embedded="fake", client=open_fake, gathers=("extract", "name"))(FakeSpec)
+_register(
     "Kubernetes",
-    module=__name__,
     embedded="kubernetes",
     client=open_kubernetes,
     limits=kubernetes_limits,
@@ -44,9 +44,8 @@ KINDS.register(
     has_versions=False,
     gathers=("extract", "name", "tags"),
 )(KubernetesSpec)
-KINDS.register(
+_register(
     "GCPSM",
-    module=__name__,
     embedded="gcpsm",
     client=open_gcpsm,
     limits=gcpsm_limits,
@@ -54,18 +53,16 @@ KINDS.register(
     names=gcpsm_names,
     gathers=("extract", "name", "tags"),
 )(GcpSecretManagerSpec)
-KINDS.register(
+_register(
     "GitLab",
-    module=__name__,
     embedded="gitlab",
     faults=gitlab_faults,
     has_versions=False,
     capabilities=Capability.READ_ONLY,
     gathers=("extract", "name"),
 )(spec_of("gitlab"))
-KINDS.register(
+_register(
     "AzureKV",
-    module=__name__,
     embedded="azurekv",
     faults=eso_faults("azurekv"),
     gathers=("extract", "name", "tags"),

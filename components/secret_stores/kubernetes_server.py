@@ -19,7 +19,7 @@ from components.secret_stores.model import CaSelector
 from components.secret_stores.specs import KubernetesServer, KubernetesSpec
 
 if TYPE_CHECKING:
-    from components.secret_stores.clients.client import Cluster
+    from components.secret_stores.stack_cluster import StackCluster
 
 _OWN: Final = re.compile(r"(https://)?kubernetes\.default(\.svc(\.cluster\.local)?)?(:443)?/?", re.IGNORECASE)
 """What leads to the API server of the cluster it is said in."""
@@ -41,7 +41,7 @@ def is_foreign(server: KubernetesServer | None) -> TypeGuard[KubernetesServer]:
     return not is_own(server)
 
 
-def written_out(given: Any, *, of_all: bool) -> KubernetesSpec:
+def written_out(given: Any, of_all: bool) -> KubernetesSpec:
     """Return a spec that says where its API server is and what it is known by.
 
     of_all: whether it is for a store of the whole cluster, where certificates need a namespace.
@@ -78,7 +78,7 @@ def missed_by_eso(given: Any) -> Iterator[Problem]:
     )
 
 
-def strange_certificates(server: KubernetesServer | None, cluster: Cluster) -> Problem | None:
+def strange_certificates(server: KubernetesServer | None, cluster: StackCluster) -> Problem | None:
     """Return why the stack's own cluster is not what the certificates vouch for that are named for it.
 
     ESO would trust these alone, and reach none. Where it is unknown what the cluster is known by, nothing

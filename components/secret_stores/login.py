@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from components.credentials import is_text
+from components.documents import json_within
 from components.errors import Problem
+from components.projection.model import encode
 from components.secret_stores.registry import ProviderKind
 
 
@@ -88,11 +89,9 @@ def login_problem(keys: Collection[str], content: bytes) -> Problem | None:
             f"give it as JSON text with {names}",
         )
     unfit = [name for name, value in fields.items() if not value or not is_text(value)]
-    return (
-        Problem("credential", f"{', '.join(unfit)} is empty or no text", "give each as text")
-        if unfit
-        else None
-    )
+    if not unfit:
+        return None
+    return Problem("credential", f"{', '.join(unfit)} is empty or not a string", "give each as text")
 
 
 def login_values(keys: Collection[str], content: bytes) -> Mapping[str, bytes]:
@@ -106,7 +105,7 @@ def login_values(keys: Collection[str], content: bytes) -> Mapping[str, bytes]:
 
 def login_data(keys: Collection[str], content: bytes) -> Mapping[str, str]:
     """Make the Secret's data, base64, of the same."""
-    return {key: base64.b64encode(value).decode() for key, value in login_values(keys, content).items()}
+    return encode(login_values(keys, content))
 
 
 def _given(path: str) -> Problem:
@@ -118,8 +117,5 @@ def _given(path: str) -> Problem:
 
 
 def _fields(content: bytes) -> Mapping[str, Any] | None:
-    try:
-        found: Any = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
+    found = json_within(content)
     return found if isinstance(found, dict) else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pulumi import Output
 from pulumi.dynamic import CheckFailure
@@ -19,6 +19,9 @@ from components.connection import ClusterTarget
 from components.dynamic import DynamicProvider, DynamicResource, Properties
 from components.errors import CredfleetError, Problem
 from components.importing import IMPORT_LOCK
+
+if TYPE_CHECKING:
+    from components.secret_stores.stack_cluster import StackCluster
 
 ESO: Final = "external-secrets.io"
 _VERSIONS: Final = ("v1", "v1alpha1")
@@ -56,12 +59,16 @@ class EsoLookoutProvider(DynamicProvider):
 
     def prepare(self, inputs: Properties, olds: Properties) -> Properties:
         """Return what is found now; in a cluster that cannot be seen it is what was found before."""
+        from components.secret_stores.stack_cluster import StackCluster
+
+        versions = [f"{inputs['group']}/{version}" for version in _VERSIONS]
         try:
-            kinds = self._served(inputs["group"])
+            cluster = StackCluster(ClusterTarget.parse(self.cluster))
+            kinds = sorted(f"{version}/{kind}" for version in versions for kind in cluster.served(version))
         except CredfleetError:
             return {**inputs, "kinds": olds.get("kinds") or [], "refused": olds.get("refused")}
         refused: dict[str, str] = {}
-        for place, problem in self._problems({**inputs, "kinds": kinds}):
+        for place, problem in self._problems({**inputs, "kinds": kinds}, cluster):
             refused[place] = "\n".join(filter(None, (refused.get(place), str(problem))))
         return {**inputs, "kinds": kinds, "refused": refused or None}
 
@@ -70,18 +77,16 @@ class EsoLookoutProvider(DynamicProvider):
         for each in (inputs["refused"] or {}).values():
             yield CheckFailure("", each)
 
-    def _problems(self, inputs: Properties) -> Iterator[tuple[str, Problem]]:
+    def _problems(self, inputs: Properties, cluster: StackCluster) -> Iterator[tuple[str, Problem]]:
         """Yield each with the place of the object that it is of."""
         with IMPORT_LOCK:
             from components.secret_stores.direct_consumers import obstacles
             from components.secret_stores.eso_cluster import objections
             from components.secret_stores.kubernetes_server import strange_certificates
             from components.secret_stores.specs import KubernetesServer
-            from components.secret_stores.stack_cluster import StackCluster
 
+        served = f"{ESO}/v1/ExternalSecret" in inputs["kinds"]
         try:
-            cluster = StackCluster(ClusterTarget.parse(self.cluster))
-            served = f"{ESO}/v1/ExternalSecret" in (inputs["kinds"] or ())
             found = [*objections(inputs["reads"] or (), inputs["callers"] or (), cluster, served=served)]
         except CredfleetError:
             return
@@ -95,15 +100,8 @@ class EsoLookoutProvider(DynamicProvider):
             for each in obstacles(push, cluster, self.configured):
                 yield push["place"], each
 
-    def _served(self, group: str) -> list[str]:
-        from components.secret_stores.stack_cluster import StackCluster
 
-        cluster = StackCluster(ClusterTarget.parse(self.cluster))
-        versions = [f"{group}/{version}" for version in _VERSIONS]
-        return sorted(f"{version}/{kind}" for version in versions for kind in cluster.served(version))
-
-
-class EsoLookout(DynamicResource[EsoLookoutArgs], module="credfleet", name="EsoLookout"):
+class EsoLookout(DynamicResource[EsoLookoutArgs]):
     """What of ESO the cluster serves: kinds, as `group/version/kind`. refused: place → why."""
 
     provider = EsoLookoutProvider

@@ -11,25 +11,30 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf
 
-from components.config.field_types import NO_DURATION, Count, Duration, config_error, must
+from components.config.field_types import (
+    NO_DURATION,
+    ConfigModel,
+    Count,
+    Duration,
+    ObjectName,
+    config_error,
+    must,
+)
 from components.durations import DURATION
-from components.naming import is_data_key, is_namespace, is_object_name
+from components.errors import Problem
+from components.naming import is_data_key, is_namespace
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
 """The fix of what is wrong with a document in a way that has no words of ours."""
 
 
-class Shape(BaseModel):
-    """A part of a document: unknown fields are errors, nothing changes later, no error shows a value."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True
-    )
+def as_document(part: ConfigModel) -> dict[str, Any]:
+    """Return a part as a document has it, without what it does not say."""
+    return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _base64(text: str) -> str:
@@ -52,22 +57,16 @@ NamespaceName: TypeAlias = Annotated[
     str,
     must(is_namespace, "Kubernetes takes no such namespace", "write up to 63 of a-z, 0-9 and, inside, '-'"),
 ]
-ObjectName: TypeAlias = Annotated[
-    str,
-    must(
-        is_object_name,
-        "Kubernetes takes no such name",
-        "write up to 253 of a-z, 0-9 and, inside, '-' and '.'",
-    ),
-]
 DataKey: TypeAlias = Annotated[
     str, must(is_data_key, "no Secret has such a key", "write letters, digits, '-', '_' and '.'")
 ]
 CaBundle: TypeAlias = Annotated[str, AfterValidator(_base64)]
 
 
-class Selector(Shape):
+class Selector(ConfigModel):
     """Names an object a provider needs; without a namespace the rule of references finds it one."""
+
+    KIND: ClassVar = "Secret"
 
     name: ObjectName
     namespace: NamespaceName | None = None
@@ -82,6 +81,7 @@ class SecretSelector(Selector):
 class ServiceAccountSelector(Selector):
     """A ServiceAccount a token is asked for."""
 
+    KIND = "ServiceAccount"
     audiences: tuple[str, ...] | None = None
 
 
@@ -92,7 +92,7 @@ class CaSelector(Selector):
     key: DataKey | None = None
 
 
-class ProviderSpec(Shape):
+class ProviderSpec(ConfigModel):
     """What one kind of provider needs to know; the kinds are in `kinds`."""
 
     @property
@@ -115,39 +115,36 @@ class ProviderKey(NamedTuple):
         return "/".join(filter(None, self[1:]))
 
 
-class Provider(Shape):
+class _ProviderObject(ConfigModel):
+    api_version: str
+    kind: str
+    name: ObjectName
+    spec: InstanceOf[ProviderSpec]
+
+    @property
+    def key(self) -> ProviderKey:
+        """What it is found by."""
+        return ProviderKey(self.api_version, self.kind, getattr(self, "namespace", None), self.name)
+
+    def objection(self, said: str, fix: str) -> Problem:
+        """Return what is wrong with it."""
+        return Problem(self.key.title, f"{self.key.title}: {said}", fix)
+
+
+class Provider(_ProviderObject):
     """A provider of one namespace: only objects of that namespace serve it."""
 
-    api_version: str
-    kind: str
     namespace: NamespaceName
-    name: ObjectName
-    spec: InstanceOf[ProviderSpec]
-
-    @property
-    def key(self) -> ProviderKey:
-        """What it is found by."""
-        return ProviderKey(self.api_version, self.kind, self.namespace, self.name)
 
 
-class ClusterProvider(Shape):
+class ClusterProvider(_ProviderObject):
     """A provider of the whole cluster: who uses it brings the credential along."""
-
-    api_version: str
-    kind: str
-    name: ObjectName
-    spec: InstanceOf[ProviderSpec]
-
-    @property
-    def key(self) -> ProviderKey:
-        """What it is found by."""
-        return ProviderKey(self.api_version, self.kind, None, self.name)
 
 
 AnyProvider: TypeAlias = Provider | ClusterProvider
 
 
-class ProviderRef(Shape):
+class ProviderRef(ConfigModel):
     """Names a provider object; the group of `apiVersion` tells whether it is the whole cluster's."""
 
     api_version: str
@@ -156,7 +153,7 @@ class ProviderRef(Shape):
     namespace: NamespaceName | None = None
 
 
-class Requirement(Shape):
+class Requirement(ConfigModel):
     """One expression of a label selector; the operators are judged when it is used, as Kubernetes does."""
 
     key: str = Field(description="Key of the label.")
@@ -164,14 +161,14 @@ class Requirement(Shape):
     values: tuple[str, ...] = Field(default=(), description="Values to compare with, for In and NotIn.")
 
 
-class LabelSelector(Shape):
+class LabelSelector(ConfigModel):
     """Labels a namespace must have: all of them. An empty one takes every namespace."""
 
     match_labels: Mapping[str, str] = Field(default={}, description="Labels with their values: all of them.")
     match_expressions: tuple[Requirement, ...] = Field(default=(), description="Expressions: all of them.")
 
 
-class Condition(Shape):
+class Condition(ConfigModel):
     """Namespaces that may use a store of the whole cluster: any of the three ways is enough."""
 
     namespace_selector: LabelSelector | None = Field(
@@ -183,7 +180,7 @@ class Condition(Shape):
     )
 
 
-class RetrySettings(Shape):
+class RetrySettings(ConfigModel):
     """How often a client tries again, and after which duration (`10s`)."""
 
     max_retries: Count | None = Field(
@@ -194,7 +191,7 @@ class RetrySettings(Shape):
     )
 
 
-class StoreSpec(Shape):
+class StoreSpec(ConfigModel):
     """What both kinds of store say; `provider` is ESO's embedded block, one key that names its kind.
 
     That there is exactly one of `provider` and `provider_ref` is part of the admission (`referent`).
@@ -216,7 +213,7 @@ class ClusterStoreSpec(StoreSpec):
     conditions: tuple[Condition, ...] = ()
 
 
-class SecretStore(Shape):
+class SecretStore(ConfigModel):
     """A store of one namespace, used from that namespace."""
 
     namespace: NamespaceName
@@ -229,7 +226,7 @@ class SecretStore(Shape):
         return f"SecretStore/{self.namespace}/{self.name}"
 
 
-class ClusterSecretStore(Shape):
+class ClusterSecretStore(ConfigModel):
     """A store of the whole cluster, used from every namespace its conditions allow."""
 
     name: ObjectName

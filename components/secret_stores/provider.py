@@ -15,12 +15,21 @@ from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
-from components.dynamic import IDENTITY, DynamicResource, FollowingProvider, Properties, is_unknown
+from components.documents import change_leaves
+from components.dynamic import (
+    FORESEEN,
+    IDENTITY,
+    IN_PREVIEW,
+    DynamicResource,
+    FollowingProvider,
+    Properties,
+    is_unknown,
+)
 from components.errors import CredfleetError, StoreError
 from components.importing import IMPORT_LOCK
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef, differs
-from components.projection.provider import CompositionArgs, CompositionProvider
+from components.projection.provider import CompositionArgs, CompositionProvider, Rendered
 
 if TYPE_CHECKING:
     from components.secret_stores.direct_consumers import DirectPush, DirectRead
@@ -39,8 +48,10 @@ class _StoreProvider(FollowingProvider):
         """Refuse, in a preview too, what the rule of references refuses, then what is in the way now."""
         if isinstance(inputs["namespace"], Unknown):
             return
+        # a name that could be, where one is known only at the update
+        supposed = change_leaves(inputs, lambda value: "unknown" if isinstance(value, Unknown) else value)
         try:
-            consumer = self._consumer(_supposed(inputs))
+            consumer = self._consumer(supposed)
             consumer.admitted()
         except CredfleetError as error:
             if error.code not in _MOMENTARY:
@@ -61,7 +72,7 @@ class _StoreProvider(FollowingProvider):
 
     def is_predicted_otherwise(self, props: Properties) -> bool:
         """Whether a Secret that is made, or pushed, will hold something else."""
-        foreseen = props.get("foreseen") or {}
+        foreseen = props.get(FORESEEN) or {}
         if not foreseen:
             return False
         secrets = open_secrets(self.cluster)
@@ -92,7 +103,9 @@ class _StoreArgs:
     store: Mapping[str, Any]
     provider: Mapping[str, Any] | None
     labels: Mapping[str, str]
-    foreseen: Input[Mapping[str, Mapping[str, str]] | None] = field(default=None, compare=False, kw_only=True)
+    foreseen: Input[Mapping[str, Mapping[str, str]] | None] = field(
+        default=None, compare=False, metadata=IN_PREVIEW, kw_only=True
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +151,7 @@ class SecretReadProvider(_StoreProvider):
         return DirectRead(props, self.configured)
 
 
-class SecretRead(DynamicResource[SecretReadArgs], module="credfleet", name="SecretRead"):
+class SecretRead(DynamicResource[SecretReadArgs]):
     """A Secret that follows what a store says."""
 
     provider = SecretReadProvider
@@ -186,12 +199,8 @@ class SecretPushProvider(_StoreProvider):
         return {} if self._consumer(props).is_there() else None
 
     def _pushed(self, consumer: DirectPush, former: DirectPush | None = None) -> Properties:
-        done = consumer.write([] if former is None else former.places)
-        return {
-            "places": [str(each) for each in consumer.places],
-            "digest": done.digest,
-            "sourceVersion": done.source_version,
-        }
+        written = consumer.write([] if former is None else former.places)
+        return {"places": [str(each) for each in consumer.places], **written}
 
     def _consumer(self, props: Properties) -> DirectPush:
         with IMPORT_LOCK:
@@ -200,7 +209,7 @@ class SecretPushProvider(_StoreProvider):
         return DirectPush(props, self.configured)
 
 
-class SecretPush(DynamicResource[SecretPushArgs], module="credfleet", name="SecretPush"):
+class SecretPush(DynamicResource[SecretPushArgs]):
     """Values of a store that follow Secrets of the cluster."""
 
     provider = SecretPushProvider
@@ -220,38 +229,21 @@ def _without_login(value: Any) -> Any:
     return value
 
 
-def _supposed(value: Any) -> Any:
-    """Put a name that could be where one is known only at the update."""
-    match value:
-        case dict():
-            return {key: _supposed(each) for key, each in value.items()}
-        case list():
-            return [_supposed(each) for each in value]
-        case Unknown():
-            return "unknown"
-        case _:
-            return value
-
-
 class LoginSecretProvider(CompositionProvider):
     """Writes the Secret that a provider logs in with, of a credential that is elsewhere."""
 
-    args = CompositionArgs
-
-    def render(
-        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
-    ) -> tuple[str, Mapping[str, bytes]]:
+    def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
         """Return type and values of the Secret; raises StoreError for a credential that fits no such."""
         with IMPORT_LOCK:
             from components.secret_stores.login import login_problem, login_values
 
         [content], keys = contents, recipe["keys"]
         if (fault := login_problem(keys, content)) is not None:
-            raise StoreError(code="credential-unfit", place=places[0], problem=fault.problem, fix=fault.fix)
+            raise StoreError.of(fault, "credential-unfit", places[0])
         return "Opaque", login_values(keys, content)
 
 
-class LoginSecret(DynamicResource[CompositionArgs], module="credfleet", name="LoginSecret"):
+class LoginSecret(DynamicResource[CompositionArgs]):
     """What a provider logs in with, which follows where it is."""
 
     provider = LoginSecretProvider

@@ -9,16 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
-from components.errors import StoreError
+from components.errors import StoreError, contended
 from components.go_json import write_texts
 from components.projection.model import JsonObject, SecretRef, data_of
-from components.secret_stores.clients.client import Kept, Place, SecretsClient
-from components.secret_stores.consumers import DeletionPolicy, Pushed, PushSecret, UpdatePolicy
+from components.secret_stores.clients.client import Kept, SecretsClient
+from components.secret_stores.consumers import DeletionPolicy, Place, Pushed, PushSecret, UpdatePolicy
 
 _ATTEMPTS: Final = 5
 
@@ -45,105 +45,91 @@ def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
     return Move.KEEP if there.content == content else Move.WRITE
 
 
-class Secrets(Protocol):
-    """Secrets of the cluster the push is from."""
-
-    def get(self, ref: SecretRef) -> JsonObject | None:
-        """Read one; None when there is none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A push that stands: the digest of what it is made of, and the versions of the Secrets it is from."""
-
-    digest: str
-    source_version: str
-
-
 class Pusher:
-    """Carries out one push between Secrets of a cluster and a store. Its methods raise CredfleetError."""
+    """Carries out one push between Secrets of a cluster and a store. Its methods raise CredfleetError.
 
-    def __init__(self, push: PushSecret, owner: str, secrets: Secrets, client: SecretsClient) -> None:
-        self._push = push
-        self._owner = owner
-        self._secrets = secrets
-        self._client = client
+    get: returns a Secret of the cluster that the push is from; None when there is none.
+    """
 
-    def write(self, former: Iterable[Place] = ()) -> Done:
+    push: PushSecret
+    owner: str
+    get: Callable[[SecretRef], JsonObject | None]
+    client: SecretsClient
+
+    def write(self, former: Iterable[Place] = ()) -> Mapping[str, str]:
         """Write what differs, and remove what the push had elsewhere.
 
-        former: the places of the push as it was before.
+        former: the places of the push as it was before. Returns the digest of what it is made of, and the
+        versions of the Secrets it is from, as a dynamic resource has them.
         """
-        sources = self._sources()
-        contents = {place(each): self._content(each, sources) for each in self._push.data}
+        sources, contents = self._contents()
         for where, content in contents.items():
             self._settle(where, content)
         self.remove(where for where in former if where not in contents)
-        return Done(_digest(contents, sources), _versions(sources))
+        return {"digest": _digest(contents, sources), "sourceVersion": _versions(sources)}
 
     def is_current(self, known: str) -> bool:
         """Whether the Secrets make this digest, and nothing is to be written."""
-        sources = self._sources()
-        contents = {place(each): self._content(each, sources) for each in self._push.data}
+        sources, contents = self._contents()
         return _digest(contents, sources) == known and all(
-            decide(self._client.look(where, self._owner), content, self._push.update_policy) is Move.KEEP
+            decide(self.client.look(where, self.owner), content, self.push.update_policy) is Move.KEEP
             for where, content in contents.items()
         )
 
     def is_there(self) -> bool:
         """Whether anything the push keeps is in the store."""
-        return any(self._keeps(self._client.look(place(each), self._owner)) for each in self._push.data)
+        return any(self._keeps(self.client.look(each.place, self.owner)) for each in self.push.data)
 
     def conflicts(self) -> Iterator[StoreError]:
         """Yield an error for each place that another owner has."""
-        for each in self._push.data:
-            there = self._client.look(place(each), self._owner)
-            if decide(there, b"", self._push.update_policy) is Move.REFUSE:
-                yield self._taken(place(each))
+        for each in self.push.data:
+            there = self.client.look(each.place, self.owner)
+            if decide(there, b"", self.push.update_policy) is Move.REFUSE:
+                yield self._taken(each.place)
 
     def remove(self, places: Iterable[Place]) -> None:
         """Remove what the push wrote, unless its deletion policy leaves it; another owner's stays."""
-        if self._push.deletion_policy is DeletionPolicy.NONE:
+        if self.push.deletion_policy is DeletionPolicy.NONE:
             return
         for where in places:
             for _ in range(_ATTEMPTS):
-                there = self._client.look(where, self._owner)
-                if there is None or not there.owned or self._client.remove(where, there):
+                there = self.client.look(where, self.owner)
+                if there is None or not there.owned or self.client.remove(where, there):
                     break
             else:
-                raise self._contended(where)
+                raise contended(StoreError, self.push.title, str(where), _ATTEMPTS)
 
     def _keeps(self, there: Kept | None) -> bool:
-        return there is not None and (there.owned or self._push.update_policy is UpdatePolicy.IF_NOT_EXISTS)
+        return there is not None and (there.owned or self.push.update_policy is UpdatePolicy.IF_NOT_EXISTS)
 
     def _settle(self, where: Place, content: bytes) -> None:
         for _ in range(_ATTEMPTS):
-            there = self._client.look(where, self._owner)
-            match decide(there, content, self._push.update_policy):
+            there = self.client.look(where, self.owner)
+            match decide(there, content, self.push.update_policy):
                 case Move.KEEP:
                     return
                 case Move.REFUSE:
                     raise self._taken(where)
                 case Move.WRITE:
-                    if self._client.write(where, content, self._owner, there):
+                    if self.client.write(where, content, self.owner, there):
                         return
-        raise self._contended(where)
+        raise contended(StoreError, self.push.title, str(where), _ATTEMPTS)
 
-    def _sources(self) -> Mapping[str, JsonObject]:
+    def _contents(self) -> tuple[Mapping[str, JsonObject], Mapping[Place, bytes]]:
         sources: dict[str, JsonObject] = {}
-        for name in dict.fromkeys(each.secret for each in self._push.data):
-            ref = SecretRef(self._push.namespace, name)
-            found = self._secrets.get(ref)
+        for name in dict.fromkeys(each.secret for each in self.push.data):
+            ref = SecretRef(self.push.namespace, name)
+            found = self.get(ref)
             if found is None:
                 raise StoreError(
                     code="absent",
-                    place=self._push.title,
+                    place=self.push.title,
                     problem=f"{ref.place} is not there, so there is nothing to push",
                     fix="make it, or correct the push",
                 )
             sources[name] = found
-        return sources
+        return sources, {each.place: self._content(each, sources) for each in self.push.data}
 
     def _content(self, pushed: Pushed, sources: Mapping[str, JsonObject]) -> bytes:
         data = data_of(sources[pushed.secret])
@@ -152,38 +138,22 @@ class Pusher:
         if pushed.key not in data:
             raise StoreError(
                 code="absent",
-                place=self._push.title,
-                problem=f"Secret {self._push.namespace}/{pushed.secret} has no key {pushed.key}",
+                place=self.push.title,
+                problem=f"Secret {self.push.namespace}/{pushed.secret} has no key {pushed.key}",
                 fix=f"name one of its keys: {', '.join(sorted(data)) or 'there are none'}",
             )
         return base64.b64decode(data[pushed.key])
 
     def _taken(self, where: Place) -> StoreError:
-        is_replaced = self._push.update_policy is UpdatePolicy.REPLACE
-        way = (
-            ", remove that one, or choose updatePolicy: IfNotExists"
-            if is_replaced
-            else ", or remove that one"
-        )
+        way = ", or remove that one"
+        if self.push.update_policy is UpdatePolicy.REPLACE:
+            way = ", remove that one, or choose updatePolicy: IfNotExists"
         return StoreError(
             code="taken",
-            place=self._push.title,
-            problem=f"{where} is in {self._push.store.name} already; this push did not write it, so it stays",
+            place=self.push.title,
+            problem=f"{where} is in {self.push.store.name} already; this push did not write it, so it stays",
             fix=f"push to another place{way}",
         )
-
-    def _contended(self, where: Place) -> StoreError:
-        return StoreError(
-            code="contended",
-            place=self._push.title,
-            problem=f"others changed {where} {_ATTEMPTS} times while it was written",
-            fix="find the other writer, then run again",
-        )
-
-
-def place(pushed: Pushed) -> Place:
-    """Return where an entry goes to."""
-    return Place(*pushed.remote)
 
 
 def _digest(contents: Mapping[Place, bytes], sources: Mapping[str, JsonObject]) -> str:

@@ -6,29 +6,15 @@ write, and how it is retried, is what holds for every copy.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, cast
 
-from components.connection import ClusterTarget, Connection, reach
-from components.errors import ProjectionError, StoreError
-from components.projection.kubernetes_secrets import KubernetesSecrets
-from components.projection.model import (
-    JsonObject,
-    SecretRef,
-    Wanted,
-    WrittenCopy,
-    data_of,
-    render_secret,
-    taken_error,
-)
-from components.projection.projector import Projector
-from components.secret_stores.admission import Purpose, Use
-from components.secret_stores.clients.client import GatheringClient, Place, SecretsClient
+from components.errors import StoreError
+from components.projection.model import JsonObject, Wanted, data_of, encode, render_secret
+from components.secret_stores.clients.client import GatheringClient, SecretsClient
 from components.secret_stores.clients.kubernetes import KubernetesClient
-from components.secret_stores.consumers import ExternalSecret, Find, FindOthers, RemoteRef
-from components.secret_stores.direct import StackTarget, client_of
+from components.secret_stores.consumers import ExternalSecret, Find, FindOthers, Place, RemoteRef
 from components.secret_stores.gathering import as_keys, decode
 
 STORE: Final = "STORE"
@@ -38,6 +24,11 @@ STORE: Final = "STORE"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Wanted):
     """A Secret that a read makes. source: what the store says, under no Secret's name. former: old labels."""
+
+    TAKEN = (
+        "it exists and this read did not write it, so it is not overwritten",
+        "give the read another target, or delete that Secret",
+    )
 
     read: ExternalSecret
     former: Collection[str] = ()
@@ -61,64 +52,13 @@ class Reading(Wanted):
         """Whether a target has type and labels."""
         return target.get("type") == self.body({})["type"] and self.dress(target) == target
 
-    def missing(self) -> ProjectionError:
-        """Say that there is no source; a store that lacks a value says so itself."""
-        return ProjectionError(
-            code="source-missing", place=self.read.title, problem="its store is gone", fix="run again"
-        )
-
-    def foreign(self, _target: JsonObject, /) -> ProjectionError:
-        """Say that the target belongs to another owner."""
-        problem = "it exists and this read did not write it, so it is not overwritten"
-        return taken_error(self.target, problem, "give the read another target, or delete that Secret")
-
-
-def write_copy(reading: Reading, use: Use, target: StackTarget) -> WrittenCopy:
-    """Make the target what the store says now. Raises CredfleetError, also for a target that is not ours."""
-    return _projector(reading, use, target).write(reading, reading.dress)
-
-
-def is_current(reading: Reading, use: Use, target: StackTarget, known: str) -> bool:
-    """Whether the target has this digest, and it is that of what the store says now."""
-    return _projector(reading, use, target).is_current(reading, known)
-
-
-def open_secrets(target: StackTarget) -> KubernetesSecrets:
-    """Open the Secrets of the stack's cluster. Raises ClusterError, also when its server does not answer."""
-    return KubernetesSecrets(_connected(target))
-
-
-def _connected(target: StackTarget) -> Connection:
-    return reach(ClusterTarget.parse(target.cluster), "run again once it does")
-
-
-def _projector(reading: Reading, use: Use, target: StackTarget) -> Projector:
-    return Projector(_WithStore(_connected(target), reading, client_of(use, target, Purpose.READ)))
-
-
-class _WithStore(KubernetesSecrets):
-    """Secrets of the cluster, and among them what a store says."""
-
-    def __init__(self, connection: Connection, reading: Reading, client: SecretsClient) -> None:
-        super().__init__(connection)
-        self._reading = reading
-        self._client = client
-
-    def get(self, ref: SecretRef) -> JsonObject | None:
-        """Read one, or the store."""
-        return (
-            list_versions(self._reading.read, self._client)
-            if ref == self._reading.source
-            else super().get(ref)
-        )
-
 
 def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
     """Return what a store says of a read: its keys in base64, under the versions they are of.
 
     Raises StoreError, also for a value that is not there.
     """
-    data: dict[str, str] = {}
+    data: dict[str, bytes] = {}
     versions: list[str] = []
     gathering = cast("GatheringClient", client)  # of any other kind `data_from` is refused before
     for index, source in enumerate(read.data_from):
@@ -132,13 +72,12 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
         else:
             continue
         for key, content in as_keys(gathered.contents, place).items():
-            decoded = decode(content, meant and meant.decoding_strategy, f"{place}, key {key}")
-            data[key] = base64.b64encode(decoded).decode()
+            data[key] = decode(content, meant and meant.decoding_strategy, f"{place}, key {key}")
         versions.append(gathered.version)
     for key, remote in read.data.items():
         place = f"{read.title}, key {key}"
         value = client.read(remote) or _absent(read, place, remote)
-        data[key] = base64.b64encode(decode(value.content, remote.decoding_strategy, place)).decode()
+        data[key] = decode(value.content, remote.decoding_strategy, place)
         versions.append(f"{remote.key}@{value.version}")
     if not data:
         raise StoreError(
@@ -147,7 +86,7 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
             problem=f"{read.store.kind} {read.store.name} has no key that dataFrom selects",
             fix="correct dataFrom, or see who was to put the values there",
         )
-    return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": data}
+    return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": encode(data)}
 
 
 def _others(read: ExternalSecret, wanted: Find, client: SecretsClient) -> Find:

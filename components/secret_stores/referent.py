@@ -3,8 +3,8 @@
 A selector without a namespace means the *base*: the provider's namespace; for a provider of the whole
 cluster the store's namespace; where that has none either, the namespace of the *caller*, whose consumer
 uses the store. Only a store and a provider of the whole cluster together may name another namespace.
-Nothing is ever read elsewhere than where it says: what may not be is refused, at two places that agree.
-*Admission* judges the objects alone, *resolution* a use of them.
+Nothing is ever read elsewhere than where it says: what may not be is refused. *Admission* judges the objects
+alone, *resolution* a use of them, and refuses what admission does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
     CaSelector,
-    ClusterProvider,
     ClusterSecretStore,
     Provider,
     ProviderKey,
@@ -143,29 +142,36 @@ def provider_of(
 
 def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
     """Admission of a provider in a store: find every selector that no caller could be served by."""
-    home = _home(store, provider)
+    home, title = _home(store, provider), provider.key.title
     strict = kinds.kind_of(provider).strict
     for path, selector in selectors(provider.spec):
-        if selector.namespace is None:
-            if isinstance(store, ClusterSecretStore) and isinstance(selector, CaSelector):
-                yield _no_ca(provider, path)
-            elif strict and home is None:
-                yield _too_loose(provider, path)
-        elif home is not None and selector.namespace != home:
-            yield _out_of_reach(provider, path, selector.namespace, home)
+        named, place = selector.namespace, f"{title}: {path}"
+        if named is None and isinstance(store, ClusterSecretStore) and isinstance(selector, CaSelector):
+            problem = f"{place} has no namespace; certificates are the server's, never the caller's"
+            yield Problem(title, problem, "add the namespace they are in")
+        elif named is None and strict and home is None:
+            problem = f"{place} has no namespace, and providers of kind {provider.kind} are not read"
+            yield Problem(title, f"{problem} wherever a caller comes from", "add the namespace it is in")
+        elif named is not None and home is not None and named != home:
+            yield Problem(
+                title,
+                f"{place} names namespace {named}, but through this store it may be read in {home} only",
+                f"leave the namespace out or write {home}; only a ClusterSecretStore with a provider of the"
+                " whole cluster reads elsewhere",
+            )
 
 
 def spec_objections(provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
     """Admission of a provider: find what of its spec no back end serves."""
     for fault in kinds.kind_of(provider).faults(provider.spec):
-        yield Problem(provider.key.title, f"{provider.key.title}: {fault.problem}", fault.fix)
+        yield provider.objection(fault.problem, fault.fix)
 
 
 def missed_by_eso(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
     """Find what ESO misses in the embedded block of a store, as it stands in the cluster."""
     if store.spec.provider is not None:
         for miss in kinds.kind_of(provider).missed(provider.spec):
-            yield Problem(provider.key.title, f"{provider.key.title}: {miss.problem}", miss.fix)
+            yield provider.objection(miss.problem, miss.fix)
         yield from eso_objections(store, provider, kinds, Scope.EMBEDDED, Scope.OWN_EMBEDDED)
 
 
@@ -185,40 +191,18 @@ def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegis
 
     caller: namespace of the consumer; empty while a store is only being validated.
     """
-    whole_cluster = isinstance(store, ClusterSecretStore)
-    if whole_cluster:
-        for path, selector in selectors(provider.spec):
-            if selector.namespace is None and isinstance(selector, CaSelector):
-                return _no_ca(provider, path)
-    if not (whole_cluster and isinstance(provider, ClusterProvider)):
-        confined = confine(provider, _home(store, provider) or "")
-        if isinstance(confined, Problem):
-            return confined
-        follows = whole_cluster and store.spec.provider_ref is not None and _follows(store.spec.provider_ref)
-        return Resolution(confined, referent=follows, deferred=False)
-    namespaces: dict[str, str] = {}
-    omitted = False
-    for path, selector in selectors(provider.spec):
-        if selector.namespace is not None:
-            namespaces[path] = selector.namespace
-            continue
-        if kinds.kind_of(provider).strict:
-            return _too_loose(provider, path)
-        omitted = True
-        if caller:
-            namespaces[path] = caller
-    return Resolution(namespaces, referent=omitted, deferred=omitted and not caller)
-
-
-def confine(provider: AnyProvider, base: str) -> Mapping[str, str] | Problem:
-    """Read every selector in the base and nowhere else: one that names another namespace is refused.
-
-    So are those of a generator, whatever its scope, with its caller as the base.
-    """
-    for path, selector in selectors(provider.spec):
-        if selector.namespace not in (None, base):
-            return _out_of_reach(provider, path, str(selector.namespace), base)
-    return {path: base for path, _ in selectors(provider.spec)}
+    for refusal in selector_objections(store, provider, kinds):
+        return refusal
+    home, named = _home(store, provider), {path: one.namespace for path, one in selectors(provider.spec)}
+    is_open = home is None and None in named.values()
+    base = caller if home is None else home
+    ref = store.spec.provider_ref if isinstance(store, ClusterSecretStore) else None
+    follows = ref is not None and ref.namespace is None and not is_clusterwide(ref.api_version)
+    return Resolution(
+        {path: where for path, namespace in named.items() if (where := namespace or base)},
+        referent=is_open or follows,
+        deferred=is_open and not caller,
+    )
 
 
 def pin(spec: Part, namespaces: Mapping[str, str | None]) -> Part:
@@ -255,40 +239,8 @@ def _step(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _follows(ref: ProviderRef) -> bool:
-    """Whether a reference of a store of the whole cluster means a provider of the caller's namespace."""
-    return ref.namespace is None and not is_clusterwide(ref.api_version)
-
-
 def _home(store: AnyStore, provider: AnyProvider) -> str | None:
     """Return the namespace all selectors stay in; None when that is each caller's own affair."""
     if isinstance(provider, Provider):
         return provider.namespace
     return store.namespace if isinstance(store, SecretStore) else None
-
-
-def _out_of_reach(provider: AnyProvider, path: str, named: str, base: str) -> Problem:
-    return Problem(
-        provider.key.title,
-        f"{provider.key.title}: {path} names namespace {named}, but through this store it may be read in"
-        f" {base} only",
-        f"leave the namespace out or write {base}; only a ClusterSecretStore with a provider of the whole"
-        " cluster reads elsewhere",
-    )
-
-
-def _no_ca(provider: AnyProvider, path: str) -> Problem:
-    return Problem(
-        provider.key.title,
-        f"{provider.key.title}: {path} has no namespace; certificates are the server's, never the caller's",
-        "add the namespace they are in",
-    )
-
-
-def _too_loose(provider: AnyProvider, path: str) -> Problem:
-    return Problem(
-        provider.key.title,
-        f"{provider.key.title}: {path} has no namespace, and providers of kind {provider.kind} are not read"
-        " wherever a caller comes from",
-        "add the namespace it is in",
-    )

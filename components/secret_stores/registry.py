@@ -10,14 +10,14 @@ import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar, Unpack
 
 from pydantic import ValidationError
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
-from components.secret_stores.eso_providers import Scope, capability_of, facts_of, unmet
-from components.secret_stores.model import AnyProvider, ClusterProvider, Provider, ProviderSpec
+from components.secret_stores.eso_providers import Scope, facts_of, unmet
+from components.secret_stores.model import AnyProvider, ClusterProvider, Provider, ProviderSpec, as_document
 
 GROUP: Final = "providers.credfleet.io"
 CLUSTER_GROUP: Final = f"cluster.{GROUP}"
@@ -41,14 +41,8 @@ NameFaults: TypeAlias = Callable[[str, str | None, str | None], Iterable[tuple[s
 """Finds what a kind has nothing of: of a key, its property and its version; problem and fix."""
 
 
-class SpecForEso(Protocol):
-    """Returns a spec as External Secrets Operator is given it."""
-
-    def __call__(self, spec: Any, /, *, of_all: bool) -> ProviderSpec: ...  # noqa: D102
-
-
-def _as_it_is(spec: Any, /, *, of_all: bool) -> ProviderSpec:  # noqa: ARG001 - the protocol's
-    return spec
+SpecForEso: TypeAlias = Callable[[Any, bool], ProviderSpec]
+"""Returns a spec as External Secrets Operator is given it; told whether it is in a ClusterSecretStore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +58,16 @@ class ProviderKind:
     """A kind of provider, in one version.
 
     served_as: another version that serves this one; whatever is not about writing the spec is that one's.
-    embedded: its key in a store's `spec.provider`. model: makes the model of its specs. module: where it is
-    registered. by_shape: nothing but its shape in ESO is known, and code of a stack may know more. strict:
-    it is never served by whatever namespace a caller comes from. client: makes clients for the direct back
-    end; None when there are none. limits: finds what of a spec they do not do. faults: finds what of a spec
-    no back end serves. for_eso: returns a spec as ESO is given it; of_all: for a store of the whole
-    cluster. missed: finds what ESO misses in a spec that is not written out like that. names: finds names
-    that its keys cannot have. by_caller: clients use the caller's namespace themselves, so that two callers
-    never share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the
-    whole value. has_namespaces: a push may say in which it is. has_versions: a read may ask for an older
-    value. credential: key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
+    embedded: its key in a store's `spec.provider`. model: makes the model of its specs. module: where it
+    is registered. by_shape: nothing but its shape in ESO is known, and code of a stack may know more.
+    strict: it is never served by whatever namespace a caller comes from. client: makes clients for the
+    direct back end; None when there are none. limits: finds what of a spec they do not do. faults: finds
+    what of a spec no back end serves. for_eso: returns a spec as ESO is given it. missed: finds what ESO
+    misses in a spec that is not written out like that. names: finds names that its keys cannot have.
+    by_caller: clients use the caller's namespace themselves, so that two callers never share one.
+    has_properties: a push goes to a property of a key, as into a Secret; else it is the whole value.
+    has_namespaces: a push may say in which it is. has_versions: a read may ask for an older value.
+    credential: key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
     gathers: by what reads may gather keys: extract, name, tags, path.
     """
 
@@ -88,7 +82,7 @@ class ProviderKind:
     client: ClientFactory | None = None
     limits: SpecLimits = lambda _: ()
     faults: SpecLimits = lambda _: ()
-    for_eso: SpecForEso = _as_it_is
+    for_eso: SpecForEso = lambda spec, _of_all: spec
     missed: SpecLimits = lambda _: ()
     names: NameFaults = lambda _key, _property, _version: ()
     capabilities: Capability = Capability.READ_WRITE
@@ -113,32 +107,26 @@ class ProviderKind:
     def unmet(self, spec: ProviderSpec, *scopes: Scope) -> Iterator[Problem]:
         """Find what ESO demands of a spec and does not get."""
         if self.facts:
-            yield from unmet(
-                self.embedded, spec.model_dump(mode="json", by_alias=True, exclude_none=True), *scopes
-            )
+            yield from unmet(self.embedded, as_document(spec), *scopes)
 
     @property
     def warning(self) -> str | None:
         """What a user of the kind should know."""
-        match self.maintenance:
-            case Maintenance.MAINTAINED:
-                return None
-            case Maintenance.NOT_MAINTAINED:
-                return f"providers of kind {self.name} are not maintained: their faults stay"
-            case Maintenance.DEPRECATED:
-                return f"providers of kind {self.name} are deprecated and will go: move to another kind"
+        said = {
+            Maintenance.NOT_MAINTAINED: "not maintained: their faults stay",
+            Maintenance.DEPRECATED: "deprecated and will go: move to another kind",
+        }.get(self.maintenance)
+        return said and f"providers of kind {self.name} are {said}"
 
-    def provider(self, namespace: str | None, name: str, spec: Mapping[str, Any]) -> AnyProvider:
+    def provider(self, namespace: str | None, name: str, spec: object) -> AnyProvider:
         """Make a provider of this kind, the whole cluster's without a namespace.
 
         Raises pydantic.ValidationError for what the kind does not know.
         """
-        read = self.spec.model_validate(spec)
-        if namespace is None:
-            given = {"apiVersion": f"{CLUSTER_GROUP}/{self.version}", "kind": self.name, "name": name}
-            return ClusterProvider.model_validate({**given, "spec": read})
-        given = {"apiVersion": f"{GROUP}/{self.version}", "kind": self.name, "name": name}
-        return Provider.model_validate({**given, "namespace": namespace, "spec": read})
+        model, group = (ClusterProvider, CLUSTER_GROUP) if namespace is None else (Provider, GROUP)
+        home = {} if namespace is None else {"namespace": namespace}
+        given = {"apiVersion": f"{group}/{self.version}", "kind": self.name, "name": name, **home}
+        return model.model_validate({**given, "spec": self.spec.model_validate(spec)})
 
 
 class KindFacts(TypedDict, total=False):
@@ -184,7 +172,10 @@ class RefRegister:
             module_ = module or spec.__module__
             kind = ProviderKind(name=name, embedded=embedded, model=lambda: spec, module=module_, **facts)
             for known in (self._embedded.get(embedded), self._kinds.get((f"{GROUP}/{VERSION}", name))):
-                self._forget_shape(known)
+                if known is not None and known.by_shape:  # it makes room for a kind of a stack's own code
+                    self._embedded.pop(known.embedded, None)
+                    for group in (GROUP, CLUSTER_GROUP):
+                        self._kinds.pop((f"{group}/{known.version}", known.name), None)
             is_taken = kind.served_as is None and embedded in self._embedded
             if (f"{GROUP}/{kind.version}", name) in self._kinds or is_taken:
                 raise CredfleetError(
@@ -202,7 +193,7 @@ class RefRegister:
     def know(self, name: str, *, embedded: str, module: str, model: Callable[[], type[ProviderSpec]]) -> None:
         """Add a kind of which only ESO's facts are known, unless its embedded key is taken."""
         if embedded not in self._embedded:
-            can = Capability(capability_of(embedded))
+            can = Capability(facts_of(embedded)["can"])
             kind = ProviderKind(
                 name=name, embedded=embedded, model=model, module=module, capabilities=can, by_shape=True
             )
@@ -213,13 +204,6 @@ class RefRegister:
             self._kinds[f"{group}/{kind.version}", kind.name] = kind
         if kind.served_as is None:
             self._embedded[kind.embedded] = kind
-
-    def _forget_shape(self, known: ProviderKind | None) -> None:
-        """Make room for a kind of a stack's own code."""
-        if known is not None and known.by_shape:
-            self._embedded.pop(known.embedded, None)
-            for group in (GROUP, CLUSTER_GROUP):
-                self._kinds.pop((f"{group}/{known.version}", known.name), None)
 
     def referred(self, api_version: str, name: str) -> ProviderKind | Problem:
         """Find the kind of a provider object."""

@@ -30,7 +30,7 @@ def with_references(documents: Sequence[Manifest], kinds: RefRegister) -> Iterat
     """
     taken = {_key(each) for each in documents if not _is_store(each)}
     for document in documents:
-        block = _spec(document).get("provider")
+        block = _part(document, "spec").get("provider")
         if not _is_store(document) or not isinstance(block, dict):
             yield document
             continue
@@ -61,7 +61,7 @@ def with_blocks(documents: Sequence[Manifest], kinds: RefRegister) -> Iterator[M
     used = {key for each in documents if (key := _referred(each)) is not None}
     for document in documents:
         if not _is_store(document):
-            says_more = document.keys() - _SAID_BY_A_STORE or document["metadata"].keys() - _NAMES
+            says_more = document.keys() - _SAID_BY_A_STORE or _part(document, "metadata").keys() - _NAMES
             if says_more or _key(document) not in used:
                 yield document
             continue
@@ -106,14 +106,14 @@ def _with(document: Manifest, former: str, key: str, value: Any) -> Manifest:
     """Return a document with one entry of its spec in the place of another."""
     spec = {
         key if name == former else name: value if name == former else each
-        for name, each in _spec(document).items()
+        for name, each in _part(document, "spec").items()
     }
     return {**document, "spec": spec}
 
 
 def _referred(document: Manifest) -> ProviderKey | None:
     """Return what a store's reference means; without a namespace for the caller's."""
-    reference = _spec(document).get("providerRef")
+    reference = _part(document, "spec").get("providerRef")
     if not _is_store(document) or not isinstance(reference, dict):
         return None
     api_version, name = str(reference.get("apiVersion")), str(reference.get("name"))
@@ -123,9 +123,11 @@ def _referred(document: Manifest) -> ProviderKey | None:
 
 
 def _key(document: Manifest) -> ProviderKey:
-    metadata = document["metadata"]
+    metadata = _part(document, "metadata")
     namespace = metadata.get("namespace")
-    return ProviderKey(document["apiVersion"], document["kind"], namespace, metadata["name"])
+    return ProviderKey(
+        str(document["apiVersion"]), str(document["kind"]), namespace, str(metadata.get("name"))
+    )
 
 
 def _is_store(document: Manifest) -> bool:
@@ -136,6 +138,7 @@ def _title(document: Manifest) -> str:
     return _key(document).title
 
 
-def _spec(document: Manifest) -> Mapping[str, Any]:
-    spec = document.get("spec")
-    return spec if isinstance(spec, dict) else {}
+def _part(document: Manifest, key: str) -> Mapping[str, Any]:
+    """Return a map of a document; an empty one where that has none, as a document of another kind may."""
+    part = document.get(key)
+    return part if isinstance(part, dict) else {}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
-from itertools import chain, product
-from pathlib import Path
-from typing import Any, ClassVar, Final, TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 from pydantic import Field, ValidationError
 
@@ -15,26 +12,22 @@ from components.config.document import nearest, problems_of
 from components.config.field_types import Duration, ObjectName
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import CredfleetError, Problem
-from components.labels import TENANT
-from components.naming import config_path, tenant_label
-from components.projection.settings import CredentialSource
-from components.secret_stores.admission import Purpose, StoreUse, admit, push_objections, read_objections
-from components.secret_stores.conditions import condition_objections, requirement_faults
+from components.projection.settings import CredentialSource, Delivery
+from components.secret_stores.admission import Purpose, admit, denied, push_objections
+from components.secret_stores.conditions import condition_objections, namespace_labels, requirement_faults
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
 from components.secret_stores.entries import (
-    ExtractEntry,
-    FindEntry,
+    CallersProvider,
+    Named,
     ProviderEntry,
     PushEntry,
-    PushValue,
     ReadEntry,
-    ReadValue,
-    SourceEntry,
     StoreEntry,
 )
 from components.secret_stores.eso import compile_push, compile_read, compile_store, lies_in
 from components.secret_stores.eso_providers import Scope
-from components.secret_stores.explain import KnownObjects, Ready, explain
+from components.secret_stores.explain import KnownObjects, explain, provider_for
+from components.secret_stores.gathering import read_objections
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_of, login_problem, secret_name, with_login
 from components.secret_stores.model import (
@@ -42,20 +35,10 @@ from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
     ClusterSecretStore,
-    Condition,
+    ProviderKey,
     SecretStore,
 )
-from components.secret_stores.referent import (
-    provider_of,
-    selector_objections,
-    spec_objections,
-    store_objections,
-)
 from components.secret_stores.registry import ProviderKind
-from components.secret_stores.specs import KubernetesSpec
-
-Named: TypeAlias = Callable[[str], Any]
-"""Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
 
 
 class SecretStoresSection(Section):
@@ -84,106 +67,55 @@ class SecretStoresSection(Section):
     def store(self, name: str) -> AnyStore:
         """Return a store whose provider is known."""
         given = self.stores[name]
-        spec: dict[str, Any] = {
-            "controller": given.controller or "",
-            "provider": given.provider,
-            "providerRef": self._reference(given),
-            "retrySettings": given.retry_settings,
-            "refreshInterval": given.refresh_interval,
-        }
-        its = given.name or name
+        said = {"controller", "provider", "retry_settings", "refresh_interval", "conditions"}
+        spec = given.model_dump(by_alias=True, exclude_defaults=True, include=said)
+        key = None if given.provider_ref is None else self.key_of(given.provider_ref)
+        if (own := given.callers_provider) is not None:
+            key = ProviderKey(own.api_version, own.kind, None, own.name)
+        if key is not None:
+            reference = {"apiVersion": key.api_version, "kind": key.kind, "name": key.name}
+            spec["providerRef"] = {**reference, "namespace": key.namespace}
+        document = {"name": given.name or name, "spec": spec}
         if given.cluster:
-            whole = {**spec, "conditions": given.conditions}
-            return ClusterSecretStore.model_validate({"name": its, "spec": whole})
-        return SecretStore.model_validate({"namespace": given.namespace, "name": its, "spec": spec})
+            return ClusterSecretStore.model_validate(document)
+        return SecretStore.model_validate({**document, "namespace": given.namespace})
 
-    def reference(self, store: str, caller: str) -> str | Problem | None:
-        """Return which entry of providers a store means for a caller; None for an embedded one."""
-        given = self.stores[store]
-        if (wanted := given.callers_provider) is None:
-            return given.provider_ref
-        sought = (caller, wanted.kind, wanted.version, wanted.name)
-        for key, one in self.providers.items():
-            if (one.namespace, one.kind, one.version, one.name or key) == sought:
-                return key
-        return Problem(
-            store,
-            f"namespace {caller} has no provider {wanted.name} of kind {wanted.kind}, which the store means",
-            f"add it to providers, with namespace: {caller}",
-        )
+    @cached_property
+    def models(self) -> Mapping[ProviderKey, AnyProvider]:
+        """The providers, by what a reference of a store finds them by; sound ones."""
+        found = map(self.provider, self.providers)
+        return {each.key: each for each in found if not isinstance(each, Problem)}
+
+    def key_of(self, provider: str) -> ProviderKey:
+        """Return what an entry of providers is found by."""
+        given = self.providers[provider]
+        return ProviderKey(given.api_version, given.kind, given.namespace, given.name or provider)
 
     def provider_of(self, store: str, caller: str = "") -> AnyProvider | Problem:
-        """Return the provider of a store for a caller, referred to or embedded.
-
-        Raises pydantic.ValidationError.
-        """
-        reference = self.reference(store, caller)
-        if isinstance(reference, Problem):
-            return reference
-        if reference is not None:
-            return self.provider(reference)
-        found = provider_of(self.store(store), "", KINDS)
-        if found is None or isinstance(found, tuple):
-            raise TypeError(f"store {store} has no embedded provider")
+        """Return the provider of a store for a caller, referred to or embedded."""
+        found = provider_for(self.store(store), caller, KnownObjects(KINDS, self.models, {}))
+        if found is None:
+            raise TypeError(f"store {store} means the provider of its caller, and there is none")
         return found
 
-    def read_document(self, name: str, named: Named) -> Mapping[str, Any]:
-        """Return a read as ExternalSecret has it, without namespace and backend."""
-        read = self.reads[name]
-        data = {
-            key: {"key": named(value.account), "property": value.key, **_decoding(value)}
-            if value.account is not None
-            else _remote(value.key, value)
-            for key, value in read.data.items()
-        }
-        document = {**self._consumer(name, read), "target": self.target(name), "data": data}
-        document |= _given(type=read.type, labels=dict(read.labels) or None)
-        sources = [_source(each, named) for each in read.data_from]
-        return {**document, **({"dataFrom": sources} if sources else {})}
+    def consumers(self) -> Iterator[tuple[str, str, ReadEntry | PushEntry]]:
+        """Yield each read, and each part of a push: its role, its key, and it."""
+        for key, read in self.reads.items():
+            yield "reads", key, read
+        for name, push in self.pushes.items():
+            yield from (("pushes", key, part) for key, part in push.parts(name))
 
-    def target(self, read: str) -> str:
-        """Return the name of the Secret that a read makes."""
-        return self.reads[read].target or self.reads[read].name or read
-
-    def parts(self, name: str) -> Iterator[tuple[str, PushEntry]]:
-        """Yield a push as its back end has it, each part under `NAME`, `NAME/SECRET` or `NAME/STORE…`.
-
-        Each store has one, and of ESO's each Secret; the first keeps the name of the push.
-        """
-        push = self.pushes[name]
-        secrets: dict[str, dict[str, PushValue]] = {}
-        for key, value in push.data.items():
-            whole = "" if push.backend is Backend.DIRECT else str(value.secret or value.account)
-            secrets.setdefault(whole, {})[key] = value
-        for index, (each, (secret, data)) in enumerate(product(push.to_each(), secrets.items())):
-            further = "" if each.store == push.targets[0] else each.store
-            end = "/".join(filter(None, (further, secret)))
-            own = f"{push.name or name}-{end.replace('/', '-')}" if index else push.name
-            part = each.model_copy(update={"data": data, "name": own})
-            yield f"{name}/{end}" if index else name, part
-
-    def push_document(self, name: str, push: PushEntry, named: Named) -> Mapping[str, Any]:
-        """Return a push, or a part of it, as PushSecret has it, without namespace and backend."""
-        data = [
-            {
-                "secret": value.secret if value.account is None else named(value.account),
-                **_given(key=value.key),
-                "remoteKey": value.remote_key or key,
-                **_given(property=value.property_name, remoteNamespace=value.remote_namespace),
-            }
-            for key, value in push.data.items()
-        ]
-        policies = {"updatePolicy": str(push.update_policy), "deletionPolicy": str(push.deletion_policy)}
-        return {**self._consumer(name, push), **policies, "data": data}
+    def document(self, key: str, entry: ReadEntry | PushEntry, named: Named) -> Mapping[str, Any]:
+        """Return a consumer as ExternalSecret or PushSecret has it, without namespace and backend."""
+        store = self.stores[entry.store]
+        kind = "ClusterSecretStore" if store.cluster else "SecretStore"
+        return entry.document(key, {"kind": kind, "name": store.name or entry.store}, named)
 
     @property
     def served_by_eso(self) -> Collection[str]:
         """The stores that become ESO's objects: all but those that only this program uses, or can use."""
-        pushes = chain.from_iterable(each.to_each() for each in self.pushes.values())
-        consumers = (*self.reads.values(), *pushes)
-        directly, by_eso = (
-            {each.store for each in consumers if each.backend is backend} for backend in Backend
-        )
+        used = [(entry.backend, entry.store) for _, _, entry in self.consumers()]
+        directly, by_eso = ({store for by, store in used if by is backend} for backend in Backend)
         of_callers = {name for name, store in self.stores.items() if store.callers_provider is not None}
         return self.stores.keys() - (directly - by_eso) - of_callers
 
@@ -199,7 +131,7 @@ class SecretStoresSection(Section):
             if provider.credentials_from is not None and provider.namespace is not None:
                 yield provider.namespace, secret_name(provider.name or name), self.place("providers", name)
         for name, read in self.reads.items():
-            yield read.namespace, self.target(name), self.place("reads", name)
+            yield read.namespace, read.secret(name), self.place("reads", name)
 
     def review(self, context: ReviewContext) -> Problems:
         """Check references, specs, who may use which store, what each back end can do, and clashes."""
@@ -216,42 +148,19 @@ class SecretStoresSection(Section):
             for name, push in self.pushes.items():
                 yield from review.push(name, push)
 
-    def _consumer(self, name: str, given: ReadEntry | PushEntry) -> dict[str, Any]:
-        kind = "ClusterSecretStore" if self.stores[given.store].cluster else "SecretStore"
-        store = {"kind": kind, "name": self.stores[given.store].name or given.store}
-        return {"name": given.name or name, "store": store, **_given(refreshInterval=given.refresh_interval)}
-
     def _twice(self) -> Problems:
         """Find objects of one kind, namespace and name that two entries declare."""
         first: dict[tuple[str | None, ...], tuple[str, str]] = {}
-        for role in ("providers", "stores", "reads", "pushes"):
-            entries: Mapping[str, Any] = getattr(self, role)
-            parts = map(self.parts, entries) if role == "pushes" else (entries.items(),)
-            for key, given in chain.from_iterable(parts):
-                kind = getattr(given, "kind", role)
-                place = self.place(role, key.partition("/")[0])
-                taken = first.setdefault((role, kind, given.namespace, given.name or key), (place, key))
-                if taken != (place, key):
-                    problem = f"{taken[0]} has this name in the same place, {given.name or key}"
-                    yield Problem(f"{place}.name", problem, "give the two different names, or namespaces")
-
-    def _reference(self, given: StoreEntry) -> Mapping[str, Any] | None:
-        if (own := given.callers_provider) is not None:
-            return {"apiVersion": own.api_version, "kind": own.kind, "name": own.name}
-        if given.provider_ref is None:
-            return None
-        provider = self.providers[given.provider_ref]
-        return _given(
-            apiVersion=provider.api_version,
-            kind=provider.kind,
-            name=provider.name or given.provider_ref,
-            namespace=provider.namespace,
-        )
-
-
-def namespace_labels(tenants: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
-    """Return the labels that the stack gives to namespaces, by their names. tenants: name → namespace."""
-    return {namespace: {TENANT: tenant_label(name)} for name, namespace in tenants.items()}
+        entries: list[tuple[str, str, Any]] = [*self.consumers()]
+        entries[:0] = [("stores", key, store) for key, store in self.stores.items()]
+        entries[:0] = [("providers", key, provider) for key, provider in self.providers.items()]
+        for role, key, given in entries:
+            kind = getattr(given, "kind", role)
+            place = self.place(role, key.partition("/")[0])
+            taken = first.setdefault((role, kind, given.namespace, given.name or key), (place, key))
+            if taken != (place, key):
+                problem = f"{taken[0]} has this name in the same place, {given.name or key}"
+                yield Problem(f"{place}.name", problem, "give the two different names, or namespaces")
 
 
 class _Review:
@@ -265,8 +174,9 @@ class _Review:
         self._context = context
         self.whole = context.whole(section.KEY, "tenants")
         self._labels = namespace_labels(context.tenants)
-        self._sound: set[str] = set()
-        self._ways: dict[str, tuple[AnyStore, AnyProvider | None]] = {}
+        self._models: dict[ProviderKey, AnyProvider] = {}
+        self._known = KnownObjects(KINDS, self._models, self._labels, labels_are_whole=False)
+        self._stores: dict[str, AnyStore] = {}
         self._places: dict[tuple[str, str, str | None], tuple[str, str]] = {}
         self._reads: dict[str, tuple[ExternalSecret, AnyProvider]] = {}
 
@@ -289,10 +199,10 @@ class _Review:
             else:
                 faults = [*kind.faults(model.spec), *kind.unmet(model.spec, Scope.ANY)]
                 problems += [each.within(f"{place}.spec.{each.place}".rstrip(".")) for each in faults]
+                if not problems:
+                    self._models[model.key] = model
         except ValidationError as error:
             problems += problems_of(error, kind.spec, f"{place}.spec", otherwise=AS_ESO)
-        if not problems:
-            self._sound.add(name)
         yield from problems
 
     def _login(self, where: str, source: CredentialSource, name: str, kind: ProviderKind) -> Problems:
@@ -314,69 +224,55 @@ class _Review:
             yield from self._context.review_namespace(f"{place}.namespace", given.namespace)
             return
         reference = given.provider_ref
-        if reference is not None and reference not in self._sound:
-            if self.whole and reference not in section.providers:
+        if reference is not None and reference not in section.providers:
+            if self.whole:
                 problem = f"{reference} is not an entry of providers"
                 yield Problem(f"{place}.providerRef", problem, nearest(reference, section.providers))
             return
+        if reference is not None and section.key_of(reference) not in self._models:
+            return
         store = section.store(name)
-        yield from self._misspelt(f"{place}.conditions", given.conditions)
+        named = [each for condition in given.conditions for each in condition.namespaces]
+        for each in named:
+            if self._context.slip_of(each) not in (None, *named):
+                yield from self._context.review_namespace(f"{place}.conditions", each)
         if faults := [*condition_objections(given.conditions), *requirement_faults(given.conditions)]:
             yield from (each.within(f"{place}.{each.place.removeprefix('spec.')}") for each in faults)
             return
-        if given.callers_provider is not None:
-            objections = [*store_objections(store, KINDS)]
-            yield from (objection.within(f"{place}.callersProvider") for objection in objections)
-            if not objections:
-                self._ways[name] = store, None
-            return
         try:
-            provider = section.provider_of(name)
+            provider = provider_for(store, "", self._known)
         except ValidationError as error:
             [key] = given.provider or {}
             kind = KINDS.embedded(key)
             if not isinstance(kind, Problem):
                 yield from problems_of(error, kind.spec, f"{place}.provider.{key}", otherwise=AS_ESO)
             return
-        if isinstance(provider, Problem):
-            yield provider.within(f"{place}.provider")
-            return
-        objections = [
-            *store_objections(store, KINDS),
-            *selector_objections(store, provider, KINDS),
-            *spec_objections(provider, KINDS),
-        ]
-        yield from (objection.within(place) for objection in dict.fromkeys(objections))
-        if not objections:
-            self._ways[name] = store, provider
-            if name in section.served_by_eso:
+        where = place if given.callers_provider is None else f"{place}.callersProvider"
+        if isinstance(provider, Problem) and given.provider is not None:
+            where = f"{place}.provider"
+        refusals = explain(store, given.namespace or "", self._known).refusals
+        yield from (refusal.within(where) for refusal in refusals)
+        if not refusals:
+            self._stores[name] = store
+            if name in section.served_by_eso and provider and not isinstance(provider, Problem):
                 yield from _refused(place, partial(compile_store, store, provider, KINDS))
-
-    def _misspelt(self, place: str, conditions: Iterable[Condition]) -> Problems:
-        """Find namespaces that are none of the stack's, and nearly one that is not named besides."""
-        named = [each for condition in conditions for each in condition.namespaces]
-        for each in named:
-            if self._context.slip_of(each) not in (None, *named):
-                yield from self._context.review_namespace(place, each)
 
     def read(self, name: str, read: ReadEntry) -> Problems:
         """Judge a read by its back end."""
         place = self._section.place("reads", name)
-        problems = [*self._consumer(place, read, Purpose.READ)]
-        for where, account in read.accounts if read.namespace in self._context.namespaces else ():
-            problems += self._claimed(f"{place}.{where}.account", account, read)
+        problems = self._consumer(place, read)
         yield from problems
         way = self._way(read)
         if problems or way is None:
             return
         provider = way[1]
-        model = ExternalSecret.model_validate(_as_model(self._section.read_document(name, _some), read))
+        model = ExternalSecret.model_validate(_as_model(self._section.document(name, read, _some), read))
         self._reads[name] = model, provider
         if read.backend is Backend.ESO:
             yield from _refused(place, partial(compile_read, model, provider, KINDS))
-        else:
-            for objection in read_objections(model, KINDS.serving(provider)):
-                yield objection.within(place)
+            return
+        for objection in read_objections(model, KINDS.serving(provider)):
+            yield objection.within(place)
 
     def circles(self) -> Problems:
         """Find reads whose Secrets get into each other, and grow at every update."""
@@ -402,22 +298,16 @@ class _Review:
     def push(self, name: str, push: PushEntry) -> Problems:
         """Judge a push by its back end, and that no other goes where it does."""
         place = self._section.place("pushes", name)
-        problems: list[Problem] = []
-        for each in push.to_each():
-            role = "store" if each.store == push.store else "stores"
-            problems += self._consumer(place, each, Purpose.PUSH, role)
-        for key, value in push.data.items():
-            if value.account is not None and push.namespace in self._context.namespaces:
-                problems += self._delivered(f"{place}.data.{key}.account", value.account, push)
-        yield from dict.fromkeys(problems)
+        problems = self._consumer(place, push)
+        yield from problems
         ways = {each.store: way for each in push.to_each() if (way := self._way(each)) is not None}
         if problems:
             return
         for store, (_, provider) in ways.items():
             yield from self._goes_alone(place, store, push, provider)
-        for key, part in self._section.parts(name):
+        for key, part in push.parts(name):
             if part.store in ways:
-                document = self._section.push_document(key, part, _some)
+                document = self._section.document(key, part, _some)
                 yield from self._part(place, document, part, ways[part.store][1])
 
     def _goes_alone(self, place: str, store: str, push: PushEntry, provider: AnyProvider) -> Problems:
@@ -453,119 +343,105 @@ class _Review:
             for objection in push_objections(model, KINDS.serving(provider)):
                 yield objection.within(f"{place}.data")
 
-    def _consumer(
-        self, place: str, given: ReadEntry | PushEntry, purpose: Purpose, role: str = "store"
-    ) -> Problems:
+    def _consumer(self, place: str, given: ReadEntry | PushEntry) -> list[Problem]:
+        """Judge what a consumer refers to."""
+        problems: list[Problem] = []
+        for each in [given] if isinstance(given, ReadEntry) else given.to_each():
+            problems += self._use(place, each, "store" if each.store == given.store else "stores")
+        for where, account in given.accounts if given.namespace in self._context.namespaces else ():
+            problems += self._account(f"{place}.{where}.account", account, given)
+        return [*dict.fromkeys(problems)]
+
+    def _use(self, place: str, given: ReadEntry | PushEntry, role: str) -> Problems:
+        """Judge the use of one store; role: the key that names it."""
         yield from self._context.review_namespace(f"{place}.namespace", given.namespace)
         if given.store not in self._section.stores:
             problem = f"{given.store} is not an entry of stores"
             yield Problem(f"{place}.{role}", problem, nearest(given.store, self._section.stores))
             return
-        if given.namespace not in self._context.namespaces or given.store not in self._ways:
+        if given.namespace not in self._context.namespaces or given.store not in self._stores:
             return
-        if self._section.stores[given.store].callers_provider is not None:
-            yield from self._callers(place, given, role)
+        if (wanted := self._section.stores[given.store].callers_provider) is not None:
+            yield from self._callers(place, given, role, wanted)
         way = self._way(given)
         if way is None:
             return
         store, provider = way
-        labels = self._labels.get(given.namespace, {})
-        known = KnownObjects(
-            KINDS, {provider.key: provider}, {given.namespace: labels}, labels_are_whole=False
-        )
-        found = explain(store, given.namespace, known)
+        found = explain(store, given.namespace, self._known)
+        if given.backend is Backend.ESO:
+            if found.admitted is False:
+                refusal = denied(store, found)
+                yield Problem(f"{place}.{role}", refusal.problem, refusal.fix)
+            return
         if found.undecided:  # its maker may have labelled the namespace: the update asks the cluster
             open_to_all = store.spec.model_copy(update={"conditions": ()})
             store = store.model_copy(update={"spec": open_to_all})
-        if found.ready is not Ready.READY or given.backend is Backend.DIRECT:
-            asked = StoreUse(store, provider, given.namespace, labels, purpose)
-            yield from _refused(f"{place}.{role}", partial(admit, asked))
+        purpose = Purpose.READ if isinstance(given, ReadEntry) else Purpose.PUSH
+        labels = self._labels.get(given.namespace, {})
+        yield from _refused(
+            f"{place}.{role}", partial(admit, store, provider, given.namespace, labels, purpose)
+        )
 
     def _way(self, given: ReadEntry | PushEntry) -> tuple[AnyStore, AnyProvider] | None:
         """Return the store of a consumer and what it means for it; None where either has a fault."""
-        store, provider = self._ways.get(given.store, (None, None))
-        if store is None:
-            return None
-        if provider is None:
-            reference = self._section.reference(given.store, given.namespace)
-            if not isinstance(reference, str) or reference not in self._sound:
-                return None
-            own = self._section.provider(reference)
-            provider = None if isinstance(own, Problem) else own
-        return None if provider is None else (store, provider)
+        store = self._stores.get(given.store)
+        provider = store and provider_for(store, given.namespace, self._known)
+        return None if not store or not provider or isinstance(provider, Problem) else (store, provider)
 
-    def _callers(self, place: str, given: ReadEntry | PushEntry, role: str) -> Problems:
+    def _callers(
+        self, place: str, given: ReadEntry | PushEntry, role: str, wanted: CallersProvider
+    ) -> Problems:
         """Judge a consumer of a store that means the provider of each caller."""
         if given.backend is Backend.ESO:
             problem = (
                 "the store means each caller's own provider, and External Secrets Operator knows one for all"
             )
             yield Problem(f"{place}.backend", problem, "choose backend: direct, or a store of this namespace")
-        reference = self._section.reference(given.store, given.namespace)
-        if isinstance(reference, Problem) and self.whole:
-            yield reference.within(f"{place}.{role}")
-
-    def _claimed(self, place: str, account: str, read: ReadEntry) -> Problems:
-        """Judge a read of an account where the pool keeps it."""
-        problems = [*self._account(place, account, read)]
-        yield from problems
-        way, pool = self._way(read), self._context.pool
-        if problems or way is None or pool is None:
-            return
-        spec = way[1].spec
-        if not isinstance(spec, KubernetesSpec) or spec.remote_namespace != pool:
+        key = ProviderKey(wanted.api_version, wanted.kind, given.namespace, wanted.name)
+        if self.whole and key not in map(self._section.key_of, self._section.providers):
             yield Problem(
-                place,
-                f"store {read.store} does not lead to namespace {pool}, where accounts are",
-                f"use a provider of kind Kubernetes with remoteNamespace: {pool}",
-            )
-
-    def _delivered(self, place: str, account: str, push: PushEntry) -> Problems:
-        """Judge a push of an account: of the copy that its tenant has."""
-        problems = [*self._account(place, account, push)]
-        yield from problems
-        known = self._context.accounts.get(account)
-        if not problems and known is not None and known.delivery is None:
-            yield Problem(
-                place,
-                f"{account} has no copy in the namespace of its tenant, and pushes are of Secrets there",
-                "add deliverTo to the account",
+                f"{place}.{role}",
+                f"namespace {given.namespace} has no provider {wanted.name} of kind {wanted.kind}, which the"
+                " store means",
+                f"add it to providers, with namespace: {given.namespace}",
             )
 
     def _account(self, place: str, account: str, consumer: ReadEntry | PushEntry) -> Problems:
-        known = self._context.accounts.get(account)
+        """Judge a read of an account where the pool keeps it, or a push of the copy that its tenant has."""
+        known, pool, way = self._context.accounts.get(account), self._context.pool, self._way(consumer)
+        leads_to = way and getattr(way[1].spec, "remote_namespace", None)
         if known is None:
             problem = f"{account} is not an account of a tenant"
-            yield Problem(place, problem, nearest(account, self._context.accounts))
+            fix = nearest(account, self._context.accounts)
         elif known.namespace != consumer.namespace:
-            yield Problem(
-                place,
-                f"{account} is an account of namespace {known.namespace}, and no other namespace gets at it",
-                "name an account of this namespace's tenant",
+            problem = (
+                f"{account} is an account of namespace {known.namespace}, and no other namespace gets at it"
             )
-
-
-def _source(given: SourceEntry, named: Named) -> Mapping[str, Any]:
-    if (one := given.extract) is not None:
-        key = one.key if one.account is None else named(one.account)
-        return {"extract": _remote(key, one)}
-    if (wanted := given.find) is None:
-        raise TypeError("settings let a source through that is none")
-    way = {"tags": dict(wanted.tags)} if wanted.name is None else {"name": {"regexp": wanted.name}}
-    return {"find": {**way, **_given(path=wanted.path), **_decoding(wanted)}}
-
-
-def _remote(key: Any, given: ReadValue | ExtractEntry) -> Mapping[str, Any]:
-    return _given(key=key, property=given.property_name, version=given.version, **_decoding(given))
-
-
-def _decoding(given: ReadValue | ExtractEntry | FindEntry) -> Mapping[str, str]:
-    strategy = given.decoding_strategy
-    return {} if strategy is None else {"decodingStrategy": str(strategy)}
+            fix = "name an account of this namespace's tenant"
+        elif isinstance(consumer, PushEntry) and known.delivery is None:
+            problem = f"{account} has no copy in the namespace of its tenant, and pushes are of Secrets there"
+            fix = "add deliverTo to the account"
+        elif isinstance(consumer, PushEntry) and (lacking := _lacking(consumer, account, known.delivery)):
+            problem, fix = f"the copy of {account} has no key {lacking[0]}", nearest(*lacking)
+        elif isinstance(consumer, ReadEntry) and way is not None and pool not in (None, leads_to):
+            problem = f"store {consumer.store} does not lead to namespace {pool}, where accounts are"
+            fix = f"use a provider of kind Kubernetes with remoteNamespace: {pool}"
+        else:
+            return
+        yield Problem(place, problem, fix)
 
 
 def _as_model(document: Mapping[str, Any], given: ReadEntry | PushEntry) -> Mapping[str, Any]:
     return {**document, "namespace": given.namespace, "backend": given.backend}
+
+
+def _lacking(push: PushEntry, account: str, copy: Delivery | None) -> tuple[str, Collection[str]] | None:
+    """Return a key that is pushed of an account's copy and that this does not have, and those it has."""
+    if copy is None or not copy.plan.keys:
+        return None
+    held = {*copy.plan.keys, *copy.plan.fixed}
+    pushed = (each.key for each in push.data.values() if each.account == account and each.key)
+    return next(((key, held) for key in pushed if key not in held), None)
 
 
 def _some(_account: str) -> str:
@@ -578,51 +454,3 @@ def _refused(place: str, made: Callable[[], object]) -> Problems:
         made()
     except CredfleetError as error:
         yield Problem(place, error.problem, error.fix)
-
-
-def _given(**fields: Any) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value is not None}
-
-
-_FIELD: Final = "caBundle"
-_SECTION: Final = "secretStores"
-
-
-def read_certificates(document: dict[str, Any], root: Path) -> Iterator[Problem]:
-    """Put the certificates of files where a configuration names them, and yield those that cannot be read.
-
-    root: what paths are relative to. A part with a problem is taken out, so that the rest can be judged.
-    """
-    yield from _read_in(document.get(_SECTION), (), root)
-
-
-def _read_in(part: Any, path: tuple[str | int, ...], root: Path) -> Iterator[Problem]:
-    if isinstance(part, list):
-        for index, each in enumerate(part):
-            yield from _read_in(each, (*path, index), root)
-    elif isinstance(part, dict):
-        for name, each in [*part.items()]:
-            if name == _FIELD and isinstance(each, dict):
-                yield from _read_at(part, (*path, name), root)
-            else:
-                yield from _read_in(each, (*path, name), root)
-
-
-def _read_at(around: dict[str, Any], path: tuple[str | int, ...], root: Path) -> Iterator[Problem]:
-    try:
-        around[_FIELD] = base64.b64encode((root / _file_of(around.pop(_FIELD))).read_bytes()).decode()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        yield Problem(
-            config_path(_SECTION, *path),
-            f"its certificates cannot be read ({reason})",
-            "write {file: PATH} of a file in PEM, relative to Pulumi.yaml, or their base64",
-        )
-
-
-def _file_of(given: dict[str, Any]) -> str:
-    match given:
-        case {"file": str(path), **others} if not others:
-            return path
-        case _:
-            raise ValueError("it names no file")

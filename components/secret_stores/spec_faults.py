@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ from components.naming import is_data_key, is_object_name
 from components.secret_stores.clients.client import SpecLimits
 from components.secret_stores.eso_providers import Scope, unmet
 from components.secret_stores.kubernetes_server import is_foreign
-from components.secret_stores.model import ProviderSpec
+from components.secret_stores.model import as_document
 from components.secret_stores.specs import KubernetesSpec
 
 _SECRET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,255}")
@@ -34,20 +34,25 @@ def kubernetes_faults(given: Any) -> Iterator[Problem]:
             "give auth.serviceAccount, auth.token or auth.cert",
         )
     if is_foreign(spec.server):
-        yield from _address_faults("server.url", spec.server.url, "write https://, or leave server out")
+        fix = "write https://, or leave server out"
+        if not spec.server.url.startswith("https://"):
+            problem = "is not an https:// address, so anybody on the way could read the token"
+            yield Problem("server.url", f"server.url {problem}", fix)
+        elif not _is_usable(spec.server.url):
+            yield Problem("server.url", "server.url is not an address that anybody could call", fix)
     if spec.server is not None:
         yield from _bundle_faults("server.caBundle", spec.server.ca_bundle)
 
 
 def eso_faults(key: str) -> SpecLimits:
     """Make the judge of a kind by the demands of its file that hold for both back ends."""
-    return lambda spec: unmet(key, _said(spec), Scope.ALWAYS)
+    return lambda spec: unmet(key, as_document(spec), Scope.ALWAYS)
 
 
 def gitlab_faults(given: Any) -> Iterator[Problem]:
     """Judge a spec of kind GitLab."""
     yield from eso_faults("gitlab")(given)
-    yield from _bundle_faults("caBundle", _said(given).get("caBundle"))
+    yield from _bundle_faults("caBundle", as_document(given).get("caBundle"))
 
 
 def kubernetes_names(key: str, name: str | None, _version: str | None) -> Iterator[tuple[str, str]]:
@@ -72,11 +77,6 @@ def gcpsm_names(key: str, _name: str | None, version: str | None) -> Iterator[tu
         )
 
 
-def _said(spec: ProviderSpec) -> Mapping[str, Any]:
-    """Return the fields of a spec whose model is made of its shape, by the names that ESO gives them."""
-    return spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
 def is_certificates(pem: str) -> bool:
     """Whether a text is certificates in PEM."""
     try:
@@ -84,16 +84,6 @@ def is_certificates(pem: str) -> bool:
     except (ssl.SSLError, ValueError):
         return False
     return True
-
-
-def _address_faults(path: str, text: str, fix: str) -> Iterator[Problem]:
-    if not text.startswith("https://"):
-        problem = "is not an https:// address, so anybody on the way could read the token"
-    elif not _is_usable(text):
-        problem = "is not an address that anybody could call"
-    else:
-        return
-    yield Problem(path, f"{path} {problem}", fix)
 
 
 def _is_usable(text: str) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, Strict
 
-from components.config.field_types import config_error, must
+from components.config.field_types import ConfigModel, exactly_one, must, refused_if
 from components.secret_stores.model import (
     CaBundle,
     CaSelector,
@@ -17,7 +17,6 @@ from components.secret_stores.model import (
     SecretSelector,
     Selector,
     ServiceAccountSelector,
-    Shape,
 )
 
 _REGION: Final = re.compile("[a-z0-9-]{1,50}")
@@ -34,7 +33,7 @@ ServiceAccountEmail: TypeAlias = Annotated[
 ]
 
 
-class FakeEntry(Shape):
+class FakeEntry(ConfigModel):
     """One secret of the fake provider, given in its own spec."""
 
     key: NotEmpty
@@ -49,7 +48,7 @@ class FakeSpec(ProviderSpec):
     validation_result: Annotated[int, Strict(), Field(ge=0, le=2)] | None = None
 
 
-class KubernetesServer(Shape):
+class KubernetesServer(ConfigModel):
     """The API server secrets are read from."""
 
     url: str = "kubernetes.default"
@@ -57,57 +56,53 @@ class KubernetesServer(Shape):
     ca_provider: CaSelector | None = None
 
 
-class ClientCertificate(Shape):
+class ClientCertificate(ConfigModel):
     """A certificate and its key."""
 
     client_cert: SecretSelector
     client_key: SecretSelector
 
 
-class BearerToken(Shape):
+class BearerToken(ConfigModel):
     """A token kept in a Secret."""
 
     bearer_token: SecretSelector
 
 
-class KubernetesAuth(Shape):
+class KubernetesAuth(ConfigModel):
     """How to log in: exactly one way."""
 
+    _is_one_way = exactly_one(
+        "there is exactly one way to log in",
+        "give cert, token or serviceAccount",
+        *("cert", "token", "service_account"),
+    )
     cert: ClientCertificate | None = None
     token: BearerToken | None = None
     service_account: ServiceAccountSelector | None = None
-
-    @model_validator(mode="after")
-    def _is_one_way(self) -> Self:
-        if len(self.model_fields_set) != 1:
-            raise config_error("there is exactly one way to log in", "give cert, token or serviceAccount")
-        return self
 
 
 class KubernetesSpec(ProviderSpec):
     """Secrets of a namespace of a cluster; `auth_ref` names a kubeconfig."""
 
+    _logs_in_one_way = refused_if(
+        lambda one: one.auth and one.auth_ref,
+        "auth and authRef are two ways to log in, and only one is taken",
+        "leave one out",
+    )
     server: KubernetesServer | None = None
     auth: KubernetesAuth | None = None
     auth_ref: SecretSelector | None = None
     remote_namespace: NamespaceName = "default"
 
-    @model_validator(mode="after")
-    def _logs_in_one_way(self) -> Self:
-        if self.auth and self.auth_ref:
-            raise config_error(
-                "auth and authRef are two ways to log in, and only one is taken", "leave one out"
-            )
-        return self
 
-
-class GcpSecretAuth(Shape):
+class GcpSecretAuth(ConfigModel):
     """A key of a service account, kept in a Secret."""
 
     secret_access_key_secret_ref: SecretSelector | None = None
 
 
-class WorkloadIdentity(Shape):
+class WorkloadIdentity(ConfigModel):
     """A ServiceAccount of a GKE cluster that Google knows."""
 
     service_account_ref: ServiceAccountSelector
@@ -116,7 +111,7 @@ class WorkloadIdentity(Shape):
     cluster_project_id: Annotated[str | None, Field(alias="clusterProjectID")] = None
 
 
-class AwsCredentials(Shape):
+class AwsCredentials(ConfigModel):
     """An AWS identity that Google trusts."""
 
     aws_credentials_secret_ref: Selector
@@ -126,10 +121,11 @@ class AwsCredentials(Shape):
 class ConfigMapSelector(Selector):
     """One key of a ConfigMap."""
 
+    KIND = "ConfigMap"
     key: DataKey
 
 
-class WorkloadIdentityFederation(Shape):
+class WorkloadIdentityFederation(ConfigModel):
     """An identity of another issuer that Google trusts."""
 
     audience: str | None = None
@@ -140,7 +136,7 @@ class WorkloadIdentityFederation(Shape):
     service_account_ref: ServiceAccountSelector | None = None
 
 
-class GcpAuth(Shape):
+class GcpAuth(ConfigModel):
     """How to log in to Google; none means the identity the process runs with."""
 
     secret_ref: GcpSecretAuth | None = None

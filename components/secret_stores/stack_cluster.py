@@ -25,12 +25,7 @@ class StackCluster:
     """One cluster, as the deployer sees it. Methods raise StoreError, and ClusterError for another one."""
 
     def __init__(self, target: ClusterTarget) -> None:
-        self._target = target
-
-    @property
-    def target(self) -> ClusterTarget:
-        """Which cluster it is."""
-        return self._target
+        self.target = target
 
     def secret(self, selector: SecretSelector) -> bytes:
         """Read the key of a Secret that a selector names."""
@@ -53,7 +48,8 @@ class StackCluster:
             spec["audiences"] = list(account.audiences)
         path = _path(account.namespace, "serviceaccounts", account.name)
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-        return str(self._answered(self._call("POST", f"{path}/token", place, body), place)["status"]["token"])
+        made = self._answered(self._call("POST", f"{path}/token", place, body=body), place)
+        return str(made["status"]["token"])
 
     def labels(self, namespace: str) -> Mapping[str, str] | None:
         """Read the labels of a namespace; None when it is not there yet."""
@@ -72,7 +68,7 @@ class StackCluster:
     def merge(self, path: str, place: str, body: Mapping[str, Any]) -> None:
         """Change fields of an object; one that is gone is left so."""
         merge = "application/merge-patch+json"
-        reply = self._call("PATCH", f"{path}?fieldManager={_MANAGER}", place, body, content_type=merge)
+        reply = self._call("PATCH", f"{path}?fieldManager={_MANAGER}", place, body=body, content_type=merge)
         if reply.answer is not HttpOutcome.ABSENT:
             self._answered(reply, place)
 
@@ -83,19 +79,9 @@ class StackCluster:
     def _get(self, path: str, place: str) -> Mapping[str, Any]:
         return self._answered(self._call("GET", path, place), place)
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        place: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        accept: str = "application/json",
-        content_type: str = "application/json",
-    ) -> Reply:
+    def _call(self, method: str, path: str, place: str, **given: Any) -> Reply:
         try:
-            connection = connect(self._target).patient
-            return connection.call(method, path, body=body, accept=accept, content_type=content_type)
+            return connect(self.target).patient.call(method, path, **given)
         except NoReply as silence:
             raise StoreError(
                 code="unreachable",
@@ -106,23 +92,16 @@ class StackCluster:
 
     @staticmethod
     def _answered(reply: Reply, place: str) -> Mapping[str, Any]:
+        code, problem, fix = "unreachable", f"the API server refused: {reply.reason}", "run again"
         if reply.answer is HttpOutcome.DONE:
             return reply.body
         if reply.answer is HttpOutcome.ABSENT:
-            problem, fix = (
-                "it is not there, and a provider logs in with it",
-                "make it, or correct the selector",
-            )
-            raise StoreError(code="absent", place=place, problem=problem, fix=fix)
-        if reply.answer is HttpOutcome.NOT_ALLOWED:
-            raise StoreError(
-                code="not-allowed",
-                place=place,
-                problem=f"the API server does not allow it: {reply.text}",
-                fix="give the identity that runs this the right to read it",
-            )
-        problem = f"the API server refused: {reply.reason}"
-        raise StoreError(code="unreachable", place=place, problem=problem, fix="run again")
+            code, problem = "absent", "it is not there, and a provider logs in with it"
+            fix = "make it, or correct the selector"
+        elif reply.answer is HttpOutcome.NOT_ALLOWED:
+            code, problem = "not-allowed", f"the API server does not allow it: {reply.text}"
+            fix = "give the identity that runs this the right to read it"
+        raise StoreError(code=code, place=place, problem=problem, fix=fix)
 
 
 def _path(namespace: str | None, resource: str, name: str) -> str:

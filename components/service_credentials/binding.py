@@ -90,7 +90,7 @@ def read_credentials_object(text: bytes, *, numbers: Numbers = Numbers.FLOAT) ->
         raise CredfleetError(
             code="credentials-invalid",
             place="credentials",
-            problem="they are JSON, but no object, so they have no keys to become entries",
+            problem="they are JSON, but not an object, so they have no keys to become entries",
             fix="give a JSON object, {} for no credentials at all",
         )
     return ServiceCredentials(document.value, document.remarks)

@@ -11,20 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.config.document import nearest
-from components.config.field_types import first_name
 from components.credentials import Credentials
-from components.holding import current_holder, known_as
-from components.naming import HELD_AS, config_path, guid_of
-from components.projection.model import HANDED_OVER
-from components.projection.provider import source_inputs
-from components.projection.settings import CredentialSource
+from components.naming import guid_of
+from components.projection.model import HANDED_OVER, encode
+from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.sources import Source
 from components.service_credentials.binding import (
     BINDINGS_ROOT,
@@ -42,111 +39,20 @@ from components.service_credentials.binding import (
     source_secret,
     vcap_services,
 )
-from components.service_credentials.migration import encode
 from components.service_credentials.provider import (
     Form,
     ServiceMigration,
     ServiceMigrationArgs,
     ServiceSecret,
-    ServiceSecretArgs,
     WorkloadBinding,
     WorkloadBindingArgs,
     bound_properties,
     instance_properties,
 )
-from components.service_credentials.settings import App, Binding, Instance, Services
+from components.service_credentials.settings import App, Binding, Instance
 from components.waiting import declare_unless, join_reasons
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
-_Place = Callable[[CredentialSource, str], tuple[Source, pulumi.Input[str]]]
-
-
-def declare_services(
-    section: Services,
-    credentials: Credentials,
-    namespace: Callable[[str], pulumi.Input[str]],
-    source: _Place,
-    opts: pulumi.ResourceOptions,
-) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, pulumi.Input[str]]]:
-    """Declare every instance with its bindings, and every application.
-
-    namespace: gives a namespace by its name as the stack declares it. source: where a credential is that no
-    entry holds, and for what it waits. Returns instance → {secretName,
-    bindings}, where bindings is name → {secretName, type, mountPath, vcapServices}; and application →
-    {vcapServices, filePath, bindings}, where bindings is `INSTANCE/BINDING` → {secretName, mountPath}; and
-    what waits → for what.
-    """
-    declared: dict[str, Any] = {}
-    bound: dict[str, ServiceBinding] = {}
-    waiting: dict[str, pulumi.Input[str]] = {}
-    for name, instance in section.instances.items():
-        referred = instance.referred and source(
-            instance.referred, section.place("instances", name, "credentialsFrom")
-        )
-        args = UserProvidedServiceArgs(
-            namespace=namespace(instance.namespace),
-            instance=instance,
-            owner=current_holder(section.KEY, first_name(name, instance.previously)),
-            credentials=credentials,
-            referred=referred,
-        )
-        if referred is not None:
-            waiting[f"service {name}"] = referred[1]
-        named = pulumi.ResourceOptions.merge(opts, known_as(name, instance.previously))
-        service = UserProvidedService(name, args, named)
-        bindings = {
-            key: ServiceBinding(f"{name}/{key}", ServiceBindingArgs(service, key, binding), named)
-            for key, binding in instance.bindings.items()
-        }
-        bound |= {f"{name}/{key}": binding for key, binding in bindings.items()}
-        outputs = {key: binding.outputs for key, binding in bindings.items()}
-        declared[name] = {"secretName": service.secret_name, "bindings": outputs}
-    apps: dict[str, Any] = {}
-    for name, app in section.apps.items():
-        app_args = ServiceAppArgs(
-            namespace=namespace(app.namespace),
-            app=app,
-            owner=current_holder("apps", first_name(name, app.previously)),
-            bindings={reference: bound[reference] for reference in app.bindings},
-            credentials=credentials,
-            takes_file=section.takes_file(app, credentials),
-        )
-        made = ServiceApp(name, app_args, pulumi.ResourceOptions.merge(opts, known_as(name, app.previously)))
-        apps[name] = made.outputs
-        if made.is_referred:
-            waiting[f"app {name}"] = made.waits
-    return declared, apps, waiting
-
-
-def keeping_ids() -> pulumi.ResourceOptions:
-    """Return the options of a parent below which no Secret gets the id of another instance.
-
-    Applications know an instance by its id, which is made of the name under which the stack holds it.
-    """
-
-    async def look(args: pulumi.ResourceHookArgs) -> None:
-        before, now = _id_in(args.old_inputs), _id_in(args.new_inputs)
-        if before is not None and now is not None and before != now:
-            raise pulumi.RunError(
-                f"{config_path(HELD_AS)}: this stack holds services under another name than before, as after"
-                f" `pulumi stack rename`; {args.name} would get another id, so nothing was changed\n"
-                f"→ pulumi config set {config_path(HELD_AS)} FORMER_NAME_OF_THE_STACK"
-            )
-
-    hook = pulumi.ResourceHook("service-ids", look, pulumi.ResourceHookOptions(on_dry_run=True))
-    hooks = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_update=[hook]))
-
-    def bound(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        if args.type_ != "kubernetes:core/v1:Secret":
-            return None
-        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, hooks))
-
-    return pulumi.ResourceOptions(transformations=[bound])
-
-
-def _id_in(inputs: Mapping[str, Any] | None) -> str | None:
-    labels = ((inputs or {}).get("metadata") or {}).get("labels") or {}
-    return labels.get(SERVICE_INSTANCE_GUID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +89,7 @@ class UserProvidedService(pulumi.ComponentResource):
         given = args.instance
         if given.entry is not None and given.entry not in args.credentials.names:
             raise pulumi.RunError(
-                f"service {name}: credentialsFrom names {given.entry}, and no credential is called so\n"
+                f"service {name}: credentialsFrom names {given.entry}, and no credential has this name\n"
                 f"→ {nearest(given.entry, args.credentials.names)}"
             )
         own = given.name(name)
@@ -203,17 +109,9 @@ class UserProvidedService(pulumi.ComponentResource):
         else:
             self.content = args.credentials.secret(given.entry or "", lambda text: sha256(text).hexdigest())
             labels = {SERVICE_INSTANCE_GUID: self.guid}
-            source = Secret(
-                f"{name}-source",
-                metadata=ObjectMetaArgs(
-                    name=secret_name, namespace=args.namespace, labels=labels, annotations=self.left
-                ),
-                type=OPAQUE,
-                data=self.data(source_data),
-                opts=pulumi.ResourceOptions(
-                    parent=self, depends_on=migrated, retain_on_delete=bool(self.left) or None
-                ),
-            )
+            opts = pulumi.ResourceOptions(parent=self, depends_on=migrated)
+            data = self.data(source_data)
+            source = self.declared(f"{name}-source", secret_name, OPAQUE, data, opts, labels=labels)
             self.holders, self.secret_name = (source,), source.metadata.name
         for warning in given.verdict(args.credentials).warnings:
             pulumi.log.warn(f"{given.entry}: {warning}", self)
@@ -235,7 +133,7 @@ class UserProvidedService(pulumi.ComponentResource):
         if self.args.referred is None:
             raise TypeError(f"the credentials of {self.instance} are an entry of the configuration")
         source, waits = self.args.referred
-        args = ServiceSecretArgs(
+        args = CompositionArgs(
             namespace=self.args.namespace,
             target_name=target,
             owner=self.args.owner,
@@ -246,10 +144,21 @@ class UserProvidedService(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions(parent=parent, depends_on=after)
         return declare_unless(waits, lambda: ServiceSecret(logical, args, opts))
 
-    @property
-    def left(self) -> Mapping[str, str] | None:
-        """The annotations of Secrets that are to be taken over, once the stack declares them no more."""
-        return _left(self.args.instance.hand_over, self.args.owner)
+    def declared(
+        self,
+        logical: str,
+        target: str,
+        type_: str,
+        data: pulumi.Input[Mapping[str, str]],
+        opts: pulumi.ResourceOptions,
+        *,
+        labels: Mapping[str, str] | None = None,
+    ) -> Secret:
+        """Declare a Secret of its namespace, made of credentials that are an entry of the configuration."""
+        left = _left(self.args.instance.hand_over, self.args.owner)
+        metadata = ObjectMetaArgs(name=target, namespace=self.args.namespace, labels=labels, annotations=left)
+        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=bool(left) or None))
+        return Secret(logical, metadata=metadata, type=type_, data=data, opts=opts)
 
     @property
     def written(self) -> Source:
@@ -308,14 +217,6 @@ class ServiceBindingArgs:
     binding: Binding
 
 
-class SecretKey(TypedDict):
-    """Where a value is, for an `env` entry with `secretKeyRef`."""
-
-    namespace: pulumi.Output[str]
-    secretName: pulumi.Output[str]
-    key: str
-
-
 class ServiceBinding(pulumi.ComponentResource):
     """A binding, in the namespace of its instance.
 
@@ -327,13 +228,13 @@ class ServiceBinding(pulumi.ComponentResource):
     secret_name: pulumi.Output[str]
     type: pulumi.Output[str]
     mount_path: str
-    vcap_services: SecretKey
+    vcap_services: Mapping[str, Any]
 
     def __init__(
         self, name: str, args: ServiceBindingArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         service, display_name = args.service, args.binding.display_name
-        given, namespace = service.args.instance, service.args.namespace
+        given = service.args.instance
         props = {"instance": service.instance, "binding": args.name, "displayName": display_name}
         super().__init__(self.TYPE, name, props, opts)
         bound = given.bound(service.instance, service.args.owner, args.name, args.binding)
@@ -355,42 +256,25 @@ class ServiceBinding(pulumi.ComponentResource):
             self.secret_name, env_secret_name = map(pulumi.Output.from_input, (args.name, env_name))
             self.type = files.apply(lambda made: made.type if made else "")
         else:
-            retained = bool(service.left) or None
-            files = Secret(
-                f"{name}-binding",
-                metadata=ObjectMetaArgs(name=args.name, namespace=namespace, annotations=service.left),
-                type=service.binding_type(),
-                data=service.data(binding_data),
-                # another type is another Secret, and of the same name
-                opts=pulumi.ResourceOptions(
-                    parent=self, delete_before_replace=True, retain_on_delete=retained
-                ),
-            )
-            env = Secret(
-                f"{name}-env",
-                metadata=ObjectMetaArgs(name=env_name, namespace=namespace, annotations=service.left),
-                type=OPAQUE,
-                data=service.data(lambda content: {VCAP_KEY: vcap_services([(bound, content)])}),
-                # its ids change only once the service may have others
-                opts=pulumi.ResourceOptions(
-                    parent=self, depends_on=[*migrated, *service.holders], retain_on_delete=retained
-                ),
-            )
+            # another type is another Secret, and of the same name
+            opts = pulumi.ResourceOptions(parent=self, delete_before_replace=True)
+            type_, data = service.binding_type(), service.data(binding_data)
+            files = service.declared(f"{name}-binding", args.name, type_, data, opts)
+            # its ids change only once the service may have others
+            opts = pulumi.ResourceOptions(parent=self, depends_on=[*migrated, *service.holders])
+            data = service.data(lambda content: {VCAP_KEY: vcap_services([(bound, content)])})
+            env = service.declared(f"{name}-env", env_name, OPAQUE, data, opts)
             self.secret_name, self.type = files.metadata.name, files.type
             env_secret_name = env.metadata.name
         self.mount_path = f"{BINDINGS_ROOT}/{self.directory}"
         self.vcap_services = {"namespace": service.namespace, "secretName": env_secret_name, "key": VCAP_KEY}
-        self.register_outputs(self.outputs)
-
-    @property
-    def outputs(self) -> Mapping[str, Any]:
-        """The outputs, by their names."""
-        return {
+        self.outputs: Mapping[str, Any] = {
             "secretName": self.secret_name,
             "type": self.type,
             "mountPath": self.mount_path,
             "vcapServices": self.vcap_services,
         }
+        self.register_outputs(self.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -417,9 +301,6 @@ class ServiceApp(pulumi.ComponentResource):
     """
 
     TYPE: ClassVar = "credfleet:index:ServiceApp"
-    vcap_services: SecretKey
-    file_path: str | None
-    bindings: Any  # the SDK holds what it registers, a list of names, against the annotation
 
     def __init__(self, name: str, args: ServiceAppArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {"namespace": args.namespace, "bindings": [*args.bindings]}
@@ -439,32 +320,29 @@ class ServiceApp(pulumi.ComponentResource):
                 metadata=ObjectMetaArgs(name=secret_name, namespace=args.namespace, annotations=left),
                 type=OPAQUE,
                 data=self._data(),
-                opts=pulumi.ResourceOptions(parent=self, retain_on_delete=bool(left) or None),
+                # the ids in it change only once the services may have others
+                opts=pulumi.ResourceOptions(
+                    parent=self, depends_on=[*bindings], retain_on_delete=bool(left) or None
+                ),
             )
             content = self._data().apply(lambda data: sha256(data[VCAP_KEY].encode()).hexdigest())
             self._bind(name, content, [secret, *bindings])
-        self.vcap_services = {
-            "namespace": namespace,
-            "secretName": pulumi.Output.from_input(secret_name),
-            "key": VCAP_KEY,
-        }
-        self.file_path = VCAP_FILE if args.takes_file else None
-        self.bindings = {
-            reference: {"secretName": binding.secret_name, "mountPath": binding.mount_path}
-            for reference, binding in args.bindings.items()
+        told = pulumi.Output.from_input(secret_name)
+        self.outputs: Mapping[str, Any] = {
+            "vcapServices": {"namespace": namespace, "secretName": told, "key": VCAP_KEY},
+            "filePath": VCAP_FILE if args.takes_file else None,
+            "bindings": {
+                reference: {"secretName": binding.secret_name, "mountPath": binding.mount_path}
+                for reference, binding in args.bindings.items()
+            },
         }
         self.register_outputs(self.outputs)
-
-    @property
-    def outputs(self) -> Mapping[str, Any]:
-        """The outputs, by their names."""
-        return {"vcapServices": self.vcap_services, "filePath": self.file_path, "bindings": self.bindings}
 
     def _referred(self, name: str, secret_name: str) -> None:
         """Make VCAP_SERVICES where credentials are in the cluster; those of entries are in their Secrets."""
         args, bindings = self._args, [*self._args.bindings.values()]
         instances = [{**one.service.reading(one.bound), "takesFile": args.takes_file} for one in bindings]
-        given = ServiceSecretArgs(
+        given = CompositionArgs(
             namespace=args.namespace,
             target_name=secret_name,
             owner=args.owner,

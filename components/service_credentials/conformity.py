@@ -92,10 +92,8 @@ def _unfit_type(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
 
 
 def _oversize(credentials: ServiceCredentials) -> Iterator[Problem]:
-    for secret, data in (
-        ("source", source_data(credentials)),
-        ("binding", binding_data(credentials)),
-    ):
+    held = {"source": source_data(credentials), "binding": binding_data(credentials)}
+    for secret, data in held.items():
         size = sum(map(len, data.values()))
         if size > SIZE_LIMIT:
             yield Problem(
@@ -134,7 +132,8 @@ def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
                 "give a string such as postgresql, or leave it out",
             )
         wanted, holds = _WELL_KNOWN.get(key, ("", bool))
-        if wanted and not holds(value):
+        text = value.text if key == "port" and isinstance(value, Number) else value
+        if wanted and not (isinstance(text, str) and holds(text)):
             yield Problem(
                 key,
                 f"servicebinding.io gives this key a meaning, and its value is not {wanted}",
@@ -142,40 +141,31 @@ def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
             )
 
 
-def _is_host(value: JsonValue) -> bool:
-    if not isinstance(value, str):
-        return False
+def _is_host(text: str) -> bool:
     try:
-        ipaddress.ip_address(value)
+        ipaddress.ip_address(text)
     except ValueError:
-        labels = value.removesuffix(".").split(".")
-        return len(value) <= 253 and all(map(_HOST_LABEL.fullmatch, labels)) and not labels[-1].isdigit()
+        labels = text.removesuffix(".").split(".")
+        return len(text) <= 253 and all(map(_HOST_LABEL.fullmatch, labels)) and not labels[-1].isdigit()
     return True
 
 
-def _is_port(value: JsonValue) -> bool:
-    text = value.text if isinstance(value, Number) else value
-    return isinstance(text, str) and _PORT.fullmatch(text) is not None and 1 <= int(text) <= 65535
-
-
-def _is_certificate_chain(value: JsonValue) -> bool:
+def _is_certificate_chain(text: str) -> bool:
     from cryptography.x509 import load_pem_x509_certificates
 
-    if not isinstance(value, str):
-        return False
     try:
-        load_pem_x509_certificates(value.encode())
+        load_pem_x509_certificates(text.encode())
     except ValueError:
         return False
     return True
 
 
-def _is_private_key(value: JsonValue) -> bool:
+def _is_private_key(text: str) -> bool:
     """Whether there is a private key in the armour of PEM, of any kind, encrypted or not."""
-    begin = _KEY_BEGIN.search(value) if isinstance(value, str) else None
+    begin = _KEY_BEGIN.search(text)
     if begin is None:
         return False
-    body, end, _ = begin.string[begin.end() :].partition(f"-----END {begin['kind']}-----")
+    body, end, _ = text[begin.end() :].partition(f"-----END {begin['kind']}-----")
     try:
         content = base64.b64decode(
             "".join(line.strip() for line in body.splitlines() if ":" not in line), validate=True
@@ -185,12 +175,12 @@ def _is_private_key(value: JsonValue) -> bool:
     return bool(end and content)
 
 
-_WELL_KNOWN: Final[Mapping[str, tuple[str, Callable[[JsonValue], bool]]]] = {
+_WELL_KNOWN: Final[Mapping[str, tuple[str, Callable[[str], bool]]]] = {
     "host": ("a host name or an IP address", _is_host),
-    "port": ("a port from 1 to 65535", _is_port),
-    "uri": ("a URI (RFC 3986)", lambda value: isinstance(value, str) and bool(_URI.fullmatch(value))),
-    "username": ("a string", lambda value: isinstance(value, str)),
-    "password": ("a string", lambda value: isinstance(value, str)),
+    "port": ("a port from 1 to 65535", lambda text: bool(_PORT.fullmatch(text)) and 1 <= int(text) <= 65535),
+    "uri": ("a URI (RFC 3986)", lambda text: bool(_URI.fullmatch(text))),
+    "username": ("a string", lambda _: True),
+    "password": ("a string", lambda _: True),
     "certificates": ("a chain of X.509 certificates in PEM", _is_certificate_chain),
     "private-key": ("a private key in PEM", _is_private_key),
 }

@@ -18,8 +18,8 @@ from components.projection.model import (
     SecretRef,
     Wanted,
     data_of,
+    encode,
     render_secret,
-    taken_error,
 )
 from components.service_credentials.binding import (
     OPAQUE,
@@ -69,12 +69,9 @@ class Migration(Wanted):
         credentials = ServiceCredentials(
             {key: self._text(key, value) for key, value in data_of(source).items()}
         )
-        made = (
-            source_data(credentials)
-            if self.bound is None
-            else {VCAP_KEY: vcap_services([(self.bound, credentials)])}
-        )
-        return encode(made)
+        if self.bound is None:
+            return encode(source_data(credentials))
+        return encode({VCAP_KEY: vcap_services([(self.bound, credentials)])})
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Return the target, to be written."""
@@ -98,7 +95,8 @@ class Migration(Wanted):
         else:
             whose = annotations.get(PROJECTED_BY, "another owner")
             problem = f"it exists and is of {whose}, not of {self.owner}, so it is not overwritten"
-        return taken_error(self.target, problem, "delete it if it is not in use any more, then run again")
+        fix = "delete it if it is not in use any more, then run again"
+        return ProjectionError(code="target-taken", place=self.target.place, problem=problem, fix=fix)
 
     def _text(self, key: str, value: str) -> str:
         try:
@@ -110,8 +108,3 @@ class Migration(Wanted):
                 problem="its value is not UTF-8, and JSON holds only text",
                 fix="replace the value by text, such as its base64",
             ) from None
-
-
-def encode(data: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the `data` of a Secret as the API takes it: values in base64."""
-    return {key: base64.b64encode(value).decode() for key, value in data.items()}

@@ -7,17 +7,17 @@ names of its classes are written into the state of stacks; they never move. Impo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 
-from components.connection import ClusterTarget, Connection, NoReply, Reply, connect, reach, served_kinds
+from components.connection import ClusterTarget, Connection, NoReply, reach, served_kinds
 from components.dynamic import (
     IDENTITY,
     INCARNATION,
@@ -26,16 +26,14 @@ from components.dynamic import (
     DynamicResource,
     Properties,
     is_unknown,
-    name_errors,
 )
 from components.errors import CredfleetError, ProjectionError
 from components.go_json import Numbers
 from components.http_answers import HttpOutcome
-from components.importing import IMPORT_LOCK
-from components.projection.kubernetes_secrets import open_secrets
+from components.projection.kubernetes_secrets import failed, open_secrets, path_of
 from components.projection.model import SecretRef, is_replaced
 from components.projection.projector import open_projector
-from components.projection.provider import CompositionArgs, CompositionProvider, SecretProvider
+from components.projection.provider import CompositionArgs, CompositionProvider, Rendered, SecretProvider
 from components.service_credentials.binding import (
     OPAQUE,
     SECRET_TYPE,
@@ -47,41 +45,10 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
-from components.service_credentials.migration import CORE, READERS, Migration
+from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT, Conformity, judge_text
+from components.service_credentials.legacy_readers import call, still_read
+from components.service_credentials.migration import Migration
 from components.service_credentials.workload import FIELD_MANAGER, Given, is_given, nothing, render, unfit
-
-if TYPE_CHECKING:
-    from components.service_credentials.conformity import Conformity
-
-
-_HOLDERS: Final = ("secret", "binding", "credentials")
-"""Words in the names of fields that refer to a Secret by its name."""
-
-
-def referring(objects: Iterable[Mapping[str, Any]], secret: str) -> Iterator[str]:
-    """Yield the names of the objects that refer to a Secret; what runs no more refers to nothing."""
-    for each in objects:
-        finished = (each.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-        idle = (each.get("spec") or {}).get("replicas") == 0 and each.get("kind") == "ReplicaSet"
-        if not (finished or idle) and _refers(each, secret):
-            yield str(each["metadata"]["name"])
-
-
-def _refers(value: object, secret: str) -> bool:
-    if isinstance(value, list):
-        return any(_refers(each, secret) for each in value)
-    if not isinstance(value, dict):
-        return False
-    for key, each in value.items():
-        named = each == secret if key == "secretName" else False
-        holds = any(word in key.lower() for word in _HOLDERS)
-        if (
-            named
-            or (holds and isinstance(each, dict) and each.get("name") == secret)
-            or _refers(each, secret)
-        ):
-            return True
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +88,27 @@ class ServiceMigrationProvider(SecretProvider):
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
         """Refuse, in a preview too, a legacy Secret that is none, a place that is taken, and the way back.
 
-        A place that was handed over is looked at by its writer.
+        Its names are those of the settings. A place that was handed over is looked at by its writer.
         """
-        failures = list(_failures(inputs, olds))
-        if inputs["removeLegacy"] and not (failures or is_unknown(inputs)):
-            failures += self._still_read(self.wanted(inputs))
-        yield from failures
-        if not (failures or inputs["handedOver"] or is_unknown(inputs)):
-            yield from self._obstacles(inputs)
+        if olds.get("handedOver") and not inputs["handedOver"]:
+            yield CheckFailure(
+                "handedOver",
+                f"Secret {inputs['namespace']}/{inputs['targetName']}: its credentials are declared by now,"
+                " and those of the legacy Secret may be outdated, so they are not taken back\n"
+                "→ keep credentialsFrom beside legacy",
+            )
+        elif not is_unknown(inputs):
+            fault = None
+            if inputs["removeLegacy"]:
+                with suppress(CredfleetError):  # in a cluster that cannot be seen, the update names them
+                    fault = still_read(_reached(self), self.wanted(inputs).source)
+            if fault is not None:
+                yield CheckFailure("removeLegacy", str(fault))
+            elif not inputs["handedOver"]:
+                yield from self.taken(inputs)
+                with suppress(CredfleetError):  # in a cluster that cannot be seen, the update says it
+                    if (fault := open_projector(self.cluster).unfit(self.wanted(inputs))) is not None:
+                        yield CheckFailure("instance", str(fault))
 
     def create_resource(self, props: Properties) -> Properties:
         """Write the migrated Secret, or hand its name over; one that is there is taken as its own."""
@@ -159,40 +139,32 @@ class ServiceMigrationProvider(SecretProvider):
 
     def _remove_legacy(self, secret: SecretRef) -> None:
         """Delete the legacy Secret if it is one, and nothing refers to it; raises ProjectionError."""
-        if (fault := _still_read(_reached(self), secret)) is not None:
+        if (fault := still_read(_reached(self), secret)) is not None:
             raise fault
         secrets = open_secrets(self.cluster)
         found = secrets.get(secret)
         if found is not None and str(found.get("type")).startswith(SECRET_TYPE):
             secrets.delete(found)
 
-    def _still_read(self, wanted: Migration) -> Iterator[CheckFailure]:
-        """Name who refers to the legacy Secret; in a cluster that cannot be seen, the update does."""
-        try:
-            fault = _still_read(_reached(self), wanted.source)
-        except CredfleetError:
-            return
-        if fault is not None:
-            yield CheckFailure("removeLegacy", str(fault))
-
-    def _obstacles(self, inputs: Properties) -> Iterator[CheckFailure]:
-        """Say what is in the way now; in a cluster that cannot be seen, the update says it."""
-        yield from self.taken(inputs)
-        with suppress(CredfleetError):
-            unfit = open_projector(self.cluster).unfit(self.wanted(inputs))
-            if unfit is not None:
-                yield CheckFailure("instance", str(unfit))
-
     def wanted(self, props: Properties) -> Migration:
         """Return the Secret as the projector is told of it."""
         namespace, instance, guid = props["namespace"], props["instance"], props["instanceGuid"]
-        binding = props.get("binding")
+        bound = None
+        if (binding := props.get("binding")) is not None:
+            bound = BoundInstance(
+                instance_guid=guid,
+                instance_name=instance,
+                binding_guid=binding["guid"],
+                binding_name=binding.get("name"),
+                tags=tuple(binding.get("tags") or ()),
+                label=binding["label"],
+            )
         return Migration(
             source=SecretRef(namespace, instance),
             target=SecretRef(namespace, props["targetName"]),
             owner=props["owner"],
             instance_guid=guid,
-            bound=None if binding is None else _bound(instance, guid, binding),
+            bound=bound,
             incarnation=props.get(INCARNATION),
         )
 
@@ -201,37 +173,7 @@ def _reached(provider: DynamicProvider) -> Connection:
     return reach(ClusterTarget.parse(provider.cluster), "run again once it does")
 
 
-def _still_read(connection: Connection, secret: SecretRef) -> ProjectionError | None:
-    """Return that others refer to a Secret; raises ProjectionError when some of it may not be listed."""
-    found: list[str] = []
-    groups = {str(each["name"]) for each in _called(connection, "/apis").body.get("groups") or []}
-    for group, kinds in READERS.items():
-        # of a group that is not served, the API server says so without JSON
-        for kind in kinds if group == CORE or group.split("/")[1] in groups else ():
-            reply = _called(connection, f"/{group}/namespaces/{quote(secret.namespace, safe='')}/{kind}")
-            found += [f"{kind}/{name}" for name in referring(reply.body.get("items") or [], secret.name)]
-    if not found:
-        return None
-    fix = "let them read the new one, then run again"
-    return _failed(secret.place, f"it is still read by {', '.join(found)}", fix)
-
-
-def _called(connection: Connection, path: str) -> Reply:
-    """Look at something; what is not there is an answer. Raises ProjectionError."""
-    try:
-        reply = connection.call("GET", path)
-    except NoReply as silence:
-        raise _failed(path, f"the API server does not answer ({silence})", "run again") from None
-    if reply.answer not in (HttpOutcome.DONE, HttpOutcome.ABSENT):
-        raise _failed(path, f"the API server refused to GET it: {reply.reason}", "let it, and run again")
-    return reply
-
-
-def _failed(place: str, problem: str, fix: str) -> ProjectionError:
-    return ProjectionError(code="not-possible", place=place, problem=problem, fix=fix)
-
-
-class ServiceMigration(DynamicResource[ServiceMigrationArgs], module="credfleet", name="ServiceMigration"):
+class ServiceMigration(DynamicResource[ServiceMigrationArgs]):
     """A Secret in today's format that follows a legacy one, until its name is handed over.
 
     source_type: of the legacy Secret; empty once its name is handed over.
@@ -245,31 +187,6 @@ class ServiceMigration(DynamicResource[ServiceMigrationArgs], module="credfleet"
     source_type: Output[str]
 
 
-def _failures(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-    yield from name_errors(inputs, ("namespace",), ("instance", "targetName"))
-    for key in ("owner", "instanceGuid"):
-        if not inputs[key]:
-            yield CheckFailure(key, "it is empty, so the Secret would have no owner")
-    if olds.get("handedOver") and not inputs["handedOver"]:
-        yield CheckFailure(
-            "handedOver",
-            f"Secret {inputs['namespace']}/{inputs['targetName']}: its credentials are declared by now, and"
-            " those of the legacy Secret may be outdated, so they are not taken back\n"
-            "→ keep credentialsFrom beside legacy",
-        )
-
-
-def _bound(instance: str, instance_guid: str, binding: Properties) -> BoundInstance:
-    return BoundInstance(
-        instance_guid=instance_guid,
-        instance_name=instance,
-        binding_guid=binding["guid"],
-        binding_name=binding.get("name"),
-        tags=tuple(binding.get("tags") or ()),
-        label=binding["label"],
-    )
-
-
 class Form(StrEnum):
     """What a Secret of a service holds."""
 
@@ -279,14 +196,6 @@ class Form(StrEnum):
     APPLICATION = "application"
 
 
-class ServiceSecretArgs(CompositionArgs):
-    """A Secret of a service whose credentials are in the cluster.
-
-    recipe: {form, instances}, one instance for each source: {numbers, strict}, where a binding is meant
-    {bound}, as `instance_properties` has it, and {takesFile} for an application.
-    """
-
-
 def instance_properties(bound: BoundInstance) -> Properties:
     """Return a bound instance as properties."""
     given = {**asdict(bound), "tags": [*bound.tags]}
@@ -294,23 +203,18 @@ def instance_properties(bound: BoundInstance) -> Properties:
 
 
 class ServiceSecretProvider(CompositionProvider):
-    """Writes the Secrets of a service, and of an application, of credentials that are in the cluster."""
+    """Writes the Secrets of a service, and of an application, of credentials that are in the cluster.
 
-    args = ServiceSecretArgs
+    recipe: {form, instances}, one instance for each source: {numbers, strict}, where a binding is meant
+    {bound}, as `instance_properties` has it, and {takesFile} for an application.
+    """
 
-    def render(
-        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
-    ) -> tuple[str, Mapping[str, bytes]]:
+    def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
         """Return type and values of the Secret; raises ProjectionError for credentials that cannot be one."""
         instances: Sequence[Properties] = recipe["instances"]
         for content, place, one in zip(contents, places, instances, strict=True):
             for error in _verdict(content, one).errors:
-                raise ProjectionError(
-                    code="credentials-invalid",
-                    place=f"{place} ({error.place})",
-                    problem=error.problem,
-                    fix=error.fix,
-                )
+                raise ProjectionError.of(error, "credentials-invalid", f"{place} ({error.place})")
         read = [
             read_credentials_object(content, numbers=Numbers(one["numbers"]))
             for content, one in zip(contents, instances, strict=True)
@@ -324,7 +228,16 @@ class ServiceSecretProvider(CompositionProvider):
                 bound = [_whole(one["bound"]) for one in instances]
                 vcap = vcap_services(zip(bound, read, strict=True))
                 takes_file = form != Form.APPLICATION or instances[0]["takesFile"]
-                _refuse_oversize(places[0], len(vcap), takes_file=takes_file)
+                if len(vcap) > (limit := SIZE_LIMIT if takes_file else ENVIRONMENT_LIMIT):
+                    raise ProjectionError(
+                        code="credentials-invalid",
+                        place=places[0],
+                        problem=f"VCAP_SERVICES over all its bindings has {len(vcap)} bytes, and no more than"
+                        f" {limit} are held",
+                        fix="bind fewer services to one application"
+                        if takes_file
+                        else "set file: true on the application, which then reads it from a file",
+                    )
                 return OPAQUE, {VCAP_KEY: vcap}
 
     def warnings(self, recipe: Properties, contents: Sequence[bytes]) -> Iterator[str]:
@@ -333,7 +246,7 @@ class ServiceSecretProvider(CompositionProvider):
             yield from map(str, _verdict(contents[0], recipe["instances"][0]).warnings)
 
 
-class ServiceSecret(DynamicResource[ServiceSecretArgs], module="credfleet", name="ServiceSecret"):
+class ServiceSecret(DynamicResource[CompositionArgs]):
     """A Secret of a service whose credentials are in the cluster; it follows them."""
 
     provider = ServiceSecretProvider
@@ -348,27 +261,7 @@ def _whole(bound: Properties) -> BoundInstance:
 
 
 def _verdict(content: bytes, one: Properties) -> Conformity:
-    with IMPORT_LOCK:
-        from components.service_credentials.conformity import judge_text
-
     return judge_text(content, numbers=Numbers(one["numbers"]), strict=one["strict"])
-
-
-def _refuse_oversize(place: str, size: int, *, takes_file: bool) -> None:
-    with IMPORT_LOCK:
-        from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT
-
-    limit = SIZE_LIMIT if takes_file else ENVIRONMENT_LIMIT
-    if size > limit:
-        raise ProjectionError(
-            code="credentials-invalid",
-            place=place,
-            problem=f"VCAP_SERVICES over all its bindings has {size} bytes, and no more than {limit} are"
-            " held",
-            fix="bind fewer services to one application"
-            if takes_file
-            else "set file: true on the application, which then reads it from a file",
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,10 +294,10 @@ class WorkloadBindingProvider(DynamicProvider):
         if is_unknown(inputs):
             return
         try:
-            self._live(connect(ClusterTarget.parse(self.cluster)).patient, inputs)
+            self._live(_reached(self), inputs)
         except ProjectionError as error:
             yield CheckFailure("name", str(error))
-        except (CredfleetError, NoReply):
+        except CredfleetError:
             return
 
     def create_resource(self, props: Properties) -> Properties:
@@ -420,7 +313,7 @@ class WorkloadBindingProvider(DynamicProvider):
         """Whether the workload lost some of it, as one that was deleted and applied again has."""
         try:
             return not (is_unknown(news) or self._has_all(news))
-        except (CredfleetError, NoReply):
+        except CredfleetError:
             return False  # as one that is not there: told by the check
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
@@ -454,15 +347,14 @@ class WorkloadBindingProvider(DynamicProvider):
             raise ProjectionError(code="workload-missing", place=place, problem=problem, fix=fix)
         takes_files = bool(props["directories"])
         if (fault := unfit(found[1], props["containers"], takes_files=takes_files)) is not None:
-            raise ProjectionError(code="workload-unfit", place=place, problem=fault.problem, fix=fault.fix)
+            raise ProjectionError.of(fault, "workload-unfit", place)
         return found
 
     def _versions(self, connection: Connection, props: Properties) -> str:
         """Return one text for the versions of all its Secrets."""
-        namespace = quote(props["namespace"], safe="")
         names = sorted({props["vcapSecret"], *props["directories"].values()})
-        paths = [f"/api/v1/namespaces/{namespace}/secrets/{quote(name, safe='')}" for name in names]
-        found = [_called(connection, path).body for path in paths]
+        refs = [SecretRef(props["namespace"], name) for name in names]
+        found = [call(connection, path_of(ref)).body for ref in refs]
         return "-".join(str((one.get("metadata") or {}).get("resourceVersion")) for one in found)
 
     def _apply(self, connection: Connection, path: str, body: Mapping[str, Any]) -> None:
@@ -475,7 +367,7 @@ class WorkloadBindingProvider(DynamicProvider):
                 content_type="application/apply-patch+yaml",
             )
         except NoReply as silence:
-            raise _failed(place, f"the API server does not answer ({silence})", "run again") from None
+            raise failed(place, f"the API server does not answer ({silence})", "run again") from None
         if reply.answer is not HttpOutcome.DONE:
             raise ProjectionError(
                 code="workload-unfit",
@@ -494,7 +386,7 @@ def _given(props: Properties) -> Given:
     )
 
 
-class WorkloadBinding(DynamicResource[WorkloadBindingArgs], module="credfleet", name="WorkloadBinding"):
+class WorkloadBinding(DynamicResource[WorkloadBindingArgs]):
     """What a workload is given of the Secrets of an application."""
 
     provider = WorkloadBindingProvider
@@ -503,11 +395,11 @@ class WorkloadBinding(DynamicResource[WorkloadBindingArgs], module="credfleet", 
 def _workload(connection: Connection, props: Properties) -> tuple[str, dict[str, Any]] | None:
     """Return path and body of a workload; None when it is not there, or its kind is not served."""
     version = props["apiVersion"]
-    kinds = served_kinds(lambda path: _called(connection, path).body, version)
+    kinds = served_kinds(lambda path: call(connection, path).body, version)
     if props["kind"] not in kinds:
         return None
     group = "/api/v1" if version == "v1" else f"/apis/{version}"
     namespace, name = quote(props["namespace"], safe=""), quote(props["name"], safe="")
     path = f"{group}/namespaces/{namespace}/{kinds[props['kind']]}/{name}"
-    found = _called(connection, path)
+    found = call(connection, path)
     return (path, found.body) if found.answer is HttpOutcome.DONE else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, ClassVar, Final, Self
+from typing import Annotated, ClassVar, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from components.config.document import nearest
 from components.config.field_types import (
@@ -19,8 +19,8 @@ from components.config.field_types import (
     ObjectName,
     Text,
     called_first,
-    config_error,
     must,
+    refused_if,
 )
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.credentials import Credentials
@@ -38,12 +38,7 @@ from components.service_credentials.binding import (
     source_secret,
     vcap_services,
 )
-from components.service_credentials.conformity import (
-    ENVIRONMENT_LIMIT,
-    SIZE_LIMIT,
-    Conformity,
-    judge_text,
-)
+from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT, Conformity, judge_text
 
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 
@@ -60,6 +55,21 @@ class Instance(ConfigModel):
     """A user-provided service, known by its credentials."""
 
     _keeps_its_secret = called_first("secretName")
+    _has_credentials = refused_if(
+        lambda one: not (one.credentials_from or one.legacy),
+        "a service needs credentials",
+        "add credentialsFrom, or legacy: true if its Secret is in the cluster already",
+    )
+    _hands_over_what_it_has = refused_if(
+        lambda one: one.hand_over and one.entry is None,
+        "only Secrets of an entry of credentials are handed over",
+        "leave it out",
+    )
+    _removes_what_was_migrated = refused_if(
+        lambda one: one.remove_legacy and not (one.legacy and one.credentials_from),
+        "only what was migrated leaves a legacy Secret behind, and only with credentials of its own",
+        "give legacy: true and credentialsFrom beside it, or leave it out",
+    )
     previously: FormerNames = ()
 
     secret_name: ObjectName | None = Field(
@@ -79,7 +89,7 @@ class Instance(ConfigModel):
     )
     hand_over: Flag = Field(
         default=False,
-        description="Whether its Secrets stay when the stack declares them no more, for a reference to take.",
+        description="Whether its Secrets stay when the stack drops them, for a reference to take.",
     )
     bindings: Mapping[ObjectName, Binding] = Field(default={}, description="Secret → binding.")
     label: Text | None = Field(default=None, description="Group in VCAP_SERVICES; absent: user-provided.")
@@ -91,22 +101,6 @@ class Instance(ConfigModel):
     strict: Flag = Field(
         default=False, description="Whether violations of the servicebinding.io specification are errors."
     )
-
-    @model_validator(mode="after")
-    def _has_credentials(self) -> Self:
-        if self.credentials_from is None and not self.legacy:
-            raise config_error(
-                "a service needs credentials",
-                "add credentialsFrom, or legacy: true if its Secret is in the cluster already",
-            )
-        if self.hand_over and self.entry is None:
-            raise config_error("only Secrets of an entry of credentials are handed over", "leave it out")
-        if self.remove_legacy and not (self.legacy and self.credentials_from):
-            raise config_error(
-                "only what was migrated leaves a legacy Secret behind, and only with credentials of its own",
-                "give legacy: true and credentialsFrom beside it, or leave it out",
-            )
-        return self
 
     @property
     def entry(self) -> str | None:
@@ -198,8 +192,7 @@ class Services(Section):
                 place = f"{place}.credentialsFrom"
                 yield from context.review_source(place, instance.credentials_from, instance.namespace)
                 for error in instance.verdict(context.credentials).errors:
-                    where = f"{place} ({instance.entry}: {error.place})"
-                    yield Problem(where, error.problem, error.fix)
+                    yield error.within(f"{place} ({instance.entry}: {error.place})")
         for name, app in self.apps.items():
             yield from context.review_namespace(f"{self.place('apps', name)}.namespace", app.namespace)
             yield from self._review_app(name, app, context)
@@ -207,6 +200,13 @@ class Services(Section):
             if len(secret) > OBJECT_NAME_LIMIT:
                 problem = f"its Secret {secret} has more than the {OBJECT_NAME_LIMIT} characters of a name"
                 yield Problem(place, problem, "give it a shorter name")
+
+    def warnings(self, credentials: Credentials) -> Problems:
+        """Yield what readers may trip over in the credentials of instances."""
+        for name, instance in self.instances.items():
+            place = self.place("instances", name, "credentialsFrom")
+            for warning in instance.verdict(credentials).warnings:
+                yield warning.within(f"{place} ({instance.entry}: {warning.place})")
 
     def bindings_of(self, app: App) -> Iterator[tuple[str, Instance, str]]:
         """Yield key, instance and name of each binding of an application that there is."""
@@ -219,20 +219,15 @@ class Services(Section):
     def vcap_size(self, app: App, credentials: Credentials) -> int | None:
         """Return the bytes of an application's VCAP_SERVICES; None when a credential cannot be read here."""
         bindings = [*self.bindings_of(app)]
-        if any(instance.entry is None for _, instance, _ in bindings):
-            return None
+        entries = [instance.entry for _, instance, _ in bindings if instance.entry is not None]
+        # an id is as long as any other
+        bound = [one.bound(key, key, name, one.bindings[name]) for key, one, name in bindings]
 
-        def step(contents: Sequence[ServiceCredentials]) -> int | None:
-            if len(contents) == len(bindings):
-                # an id is as long as any other
-                bound = [one.bound(key, key, name, one.bindings[name]) for key, one, name in bindings]
-                return len(vcap_services(zip(bound, contents, strict=True)))
-            _, instance, _ = bindings[len(contents)]
-            return credentials.judged(
-                instance.entry or "", lambda text: step([*contents, instance.read(text)])
-            )
+        def size(contents: Sequence[bytes]) -> int:
+            read = [one.read(text) for (_, one, _), text in zip(bindings, contents, strict=True)]
+            return len(vcap_services(zip(bound, read, strict=True)))
 
-        return step([])
+        return credentials.judged_together(entries, size) if len(entries) == len(bindings) else None
 
     def takes_file(self, app: App, credentials: Credentials) -> bool:
         """Whether an application reads VCAP_SERVICES from a file: on request, or as no variable holds it."""
@@ -244,28 +239,23 @@ class Services(Section):
         known = [
             f"{key}/{binding}" for key, instance in self.instances.items() for binding in instance.bindings
         ]
-        sound = True
+        faults: list[Problem] = []
         for reference in app.bindings:
             instance = self.instances.get(reference.partition("/")[0])
-            fault = None
             if reference not in known or instance is None:
                 problem = f"{reference} is not a binding of an entry of instances"
-                fault = Problem(place, problem, nearest(reference, known))
+                faults.append(Problem(place, problem, nearest(reference, known)))
             elif instance.namespace != app.namespace:
                 problem = (
                     f"{reference} is in namespace {instance.namespace}, and a workload reads its own only"
                 )
-                fault = Problem(place, problem, f"bind a service of {app.namespace}")
+                faults.append(Problem(place, problem, f"bind a service of {app.namespace}"))
             elif app.bindings.count(reference) > 1:
-                fault = Problem(place, f"{reference} is named more than once", "name it once")
-            elif instance.verdict(context.credentials).errors:
-                sound = False
-            if fault is not None:
-                sound = False
-                yield fault
-        directories = [
-            one.bindings[binding].display_name or binding for _, one, binding in self.bindings_of(app)
-        ]
+                faults.append(Problem(place, f"{reference} is named more than once", "name it once"))
+        yield from faults
+        bound = [*self.bindings_of(app)]
+        sound = not (faults or any(one.verdict(context.credentials).errors for _, one, _ in bound))
+        directories = [one.bindings[binding].display_name or binding for _, one, binding in bound]
         for directory in sorted({each for each in directories if directories.count(each) > 1 and sound}):
             problem = f"two of its bindings have the directory {directory}"
             yield Problem(place, problem, "give one of them another displayName")

@@ -52,7 +52,7 @@ def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bo
     takes_files: whether it is given files of bindings, so that its own root counts.
     """
     kind = str(live.get("kind"))
-    names = _containers(live)
+    names = {name: one for known in _lists(live).values() for name, one in known.items()}
     if not names:
         return Problem(kind, "it has no template of pods", "name a Deployment, a StatefulSet or the like")
     missing = [name for name in containers if name not in names]
@@ -105,11 +105,6 @@ def nothing(live: Mapping[str, Any]) -> dict[str, Any]:
 
 def _path(live: Mapping[str, Any]) -> Sequence[str]:
     return _TEMPLATE.get(str(live.get("kind")), _USUAL_TEMPLATE)
-
-
-def _containers(live: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the containers of the pod template by name, those that run first included."""
-    return {name: one for known in _lists(live).values() for name, one in known.items()}
 
 
 def _lists(live: Mapping[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:

@@ -1,5 +1,7 @@
 """What the state of a stack has that its configuration has no more: what was renamed, and what goes.
 
+A stack's file that declares nothing and does not say so was cut off, and would count as whole.
+
 A name that goes while another comes and asks for the same is a rename, unless it is said to be none: else a
 namespace would be deleted, or an account wiped, that is in use. All is refused before anything is changed.
 """
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
@@ -16,15 +18,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from components.config.places import locate
 from components.config.section import Section
+from components.documents import Unreadable, read_file
 from components.errors import Problem
 from components.labels import TENANT
 from components.naming import TENANT_NAMESPACE, TENANT_NAMESPACE_END, config_path
-from components.pull_secret.labels import is_pull_secret, label_value
+from components.pull_secret.names import is_pull_secret, label_value
 from components.stack_config.models import Tenant
-from components.stack_config.stack import Settings
+from components.stack_config.stack import NAMESPACE, Settings
 
 ALLOW_REMOVALS: Final = "allowRemovals"
+_DECLARES_NOTHING: Final = frozenset(f"{NAMESPACE}{key}" for key in ("cluster", "credentials", "heldAs"))
+SILENCE: Final = Problem(
+    "configuration",
+    f"the file has no key of {NAMESPACE}… that declares anything: the next update would delete all that the"
+    " stack had",
+    "restore it from version control; a stack that declares nothing says so: config: {}, or beside other keys"
+    " credfleet:tenants: {}",
+)
 _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _COPY: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
 _Advise: TypeAlias = Callable[..., str]
@@ -144,7 +156,7 @@ def _renamed_entries(former: _Entries, settings: Settings, advise: _Advise) -> I
                 del gone[old]
                 yield Problem(
                     section.place(part, name),
-                    f"it is as {old}, which is in the configuration no more: what {old} has would be deleted",
+                    f"it is as {old}, which is no longer configured: what {old} has would be deleted",
                     advise(old, one.previously, part, name, section=section.KEY),
                 )
 
@@ -159,8 +171,7 @@ def _renamed_clusters(former: Mapping[str, object], settings: Settings) -> Itera
         for old in (each for each, name in gone.items() if name == named):
             yield Problem(
                 config_path("pullSecrets", "clusters", id_),
-                f"its name is that of {old}, which is in the configuration no more: {old} would lose its pull"
-                " secret",
+                f"its name is that of {old}, which is no longer configured: {old} would lose its pull secret",
                 f"HyperFleet looks for a pull secret by the cluster's id, which never changes: write {old};"
                 f" if {id_} is another cluster, take {old} out in an update of its own first",
             )
@@ -240,7 +251,7 @@ def _renamed_tenants(
         elif old in gone:
             yield Problem(
                 place,
-                f"{why}, which is in the configuration no more: it would be deleted with all that is in it",
+                f"{why}, which is no longer configured: it would be deleted with all that is in it",
                 advise(old, tenant.previously, name),
             )
 
@@ -264,7 +275,7 @@ def _renamed_slots(
             problems.append(
                 Problem(
                     config_path("tenants", name, "accounts", slot),
-                    f"it asks for {same} as slot {old}, which is in the configuration no more: the account of"
+                    f"it asks for {same} as slot {old}, which is no longer configured: the account of"
                     f" {old} would be released, and another claimed",
                     advise(old, one.previously, name, "accounts", slot),
                 )
@@ -281,3 +292,31 @@ def _too_many(what: str, going: Collection[str], of: int) -> Iterator[Problem]:
             f"put them back; if they are to go, add `--config {key}=true`, which Pulumi keeps in the stack's"
             f" file, and run `pulumi config rm {key}` after the update",
         )
+
+
+def declares(keys: Iterable[str]) -> bool:
+    """Whether one of these full keys declares something, be it that there is nothing: `{}`."""
+    return any(key.startswith(NAMESPACE) and key not in _DECLARES_NOTHING for key in keys)
+
+
+def find_silence(settings: Settings, file: Path, project: str) -> Sequence[Problem]:
+    """Refuse settings that declare nothing, unless the file that they are of says that there is nothing.
+
+    Only the file tells: in the values, the defaults of Pulumi.yaml look like what is said.
+    """
+    if settings.tenants or settings.tenants_from or settings.account_pool or settings.sections:
+        return ()
+    if not file.is_file() or (said := _config_in(file)) == {}:
+        return ()
+    keys = map(str, said) if isinstance(said, dict) else ()
+    full = (key if ":" in key else f"{project}:{key}" for key in keys)
+    return () if declares(full) else locate([SILENCE], file)
+
+
+def _config_in(file: Path) -> Any:
+    """Return what a file has below `config`; of one that cannot be read nothing is said."""
+    try:
+        data = read_file(file).data
+    except Unreadable:
+        return {}
+    return data.get("config") if isinstance(data, dict) else None

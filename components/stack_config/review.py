@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from components.cluster_target import in_pod
 from components.config.section import Problems, Section
-from components.connection import in_pod
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource

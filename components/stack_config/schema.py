@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from components.stack_config.stack import NAMESPACE, Settings
-from components.stack_config.tenant_files import CLASS, CLASSES, PARTS
+from components.stack_config.tenant_file import PARTS
+from components.stack_config.tenant_files import CLASS, CLASSES
 
 
 def stack_file_schema() -> dict[str, Any]:

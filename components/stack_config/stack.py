@@ -38,16 +38,10 @@ from components.errors import ConfigurationError, Problem
 from components.naming import config_path
 from components.open_ports import is_in_environment
 from components.pull_secret.settings import PullSecretsSection
-from components.secret_stores.settings import SecretStoresSection, read_certificates
+from components.secret_stores.certificate_files import read_certificates
+from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
-from components.stack_config.cloud_keys import (
-    NAMESPACES,
-    cloud_meant,
-    in_plain,
-    plain_logins,
-    review_cloud_keys,
-    review_sdk,
-)
+from components.stack_config import cloud_keys
 from components.stack_config.models import Cluster, Tenant
 from components.stack_config.review import (
     review_cluster,
@@ -87,7 +81,7 @@ def _section(*, of: type[ConfigModel]) -> BeforeValidator:
     def read(given: object) -> object:
         if not given and given != {}:
             raise config_error(
-                "it is empty but no map: taken as absent, the next update would delete all that it declared",
+                "it is empty, not {}: taken as absent, the next update would delete all that it declared",
                 "give its keys, {} to declare nothing, or remove it",
             )
         return given or None
@@ -118,6 +112,7 @@ class Settings(ConfigModel):
     services: Annotated[Services | None, _section(of=Services)] = None
     secret_stores: Annotated[SecretStoresSection | None, _section(of=SecretStoresSection)] = None
     _files: str = PrivateAttr(default="")
+    _located: Callable[[Iterable[Problem]], Iterable[Problem]] = PrivateAttr(default=tuple)
 
     @property
     def files(self) -> str:
@@ -198,7 +193,13 @@ class Settings(ConfigModel):
         if problems := [*_told_once(_in_rows(known, rows))]:
             raise ConfigurationError(problems)
         settings._files = files.digest(each.entry for each in rows.declared.values())
+        settings._located = files.located
         return settings
+
+    def warnings(self) -> Iterable[Problem]:
+        """Return what an update will warn of, as far as the configuration tells it."""
+        found = (section.warnings(self.credentials) for section in self.sections)
+        return self._located(chain.from_iterable(found))
 
     @property
     def sections(self) -> Sequence[Section]:
@@ -255,14 +256,13 @@ class Settings(ConfigModel):
 
     def refuse_what_cannot_run(self) -> None:
         """Raise ConfigurationError where a run of the program would miss the SDK of a cloud here."""
-        if lacking := [*self._lacking()]:
-            raise ConfigurationError(lacking)
-
-    def _lacking(self) -> Iterator[Problem]:
+        lacking: list[Problem] = []
         if self.pull_secrets is not None:
-            yield from review_sdk("gcp", self.pull_secrets.place())
+            lacking += cloud_keys.review_sdk("gcp", self.pull_secrets.place())
         if self.aso_credentials is not None and self.aso_credentials.is_in_azure:
-            yield from review_sdk("azure", self.aso_credentials.place())
+            lacking += cloud_keys.review_sdk("azure", self.aso_credentials.place())
+        if lacking:
+            raise ConfigurationError(lacking)
 
     def _taken_namespaces(self) -> Mapping[str, str]:
         """Return the namespaces that no tenant can have, and whose they are."""
@@ -382,12 +382,12 @@ def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterato
                 else ""
             ),
         )
-    yield from review_cloud_keys(values)
-    plain = {*plain_logins(values, secret_keys)}
-    yield from map(in_plain, sorted(plain))
+    yield from cloud_keys.review_cloud_keys(values)
+    plain = {*cloud_keys.plain_logins(values, secret_keys)}
+    yield from map(cloud_keys.in_plain, sorted(plain))
     for key in values:
         namespace, _, name = key.partition(":")
-        if (cloud := cloud_meant(namespace)) is not None:
+        if (cloud := cloud_keys.cloud_meant(namespace)) is not None:
             yield Problem(
                 key,
                 "keys of this namespace are not read, so it would be ignored",
@@ -413,7 +413,7 @@ def _meant(key: str) -> str | None:
     namespace, _, name = key.partition(":")
     own = {field.alias or name for name, field in Settings.model_fields.items()}
     alike = difflib.get_close_matches(namespace.lower(), [NAMESPACE.removesuffix(":")], cutoff=0.75)
-    if namespace + ":" == NAMESPACE or namespace in NAMESPACES or not (alike or name in own):
+    if namespace + ":" == NAMESPACE or namespace in cloud_keys.NAMESPACES or not (alike or name in own):
         return None
     return NAMESPACE + next(iter(difflib.get_close_matches(name, own, n=1)), name)
 

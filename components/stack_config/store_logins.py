@@ -28,18 +28,18 @@ def logs_in(entry: Mapping[str, Any]) -> bool:
 
     entry: as the configuration has it: `kind` and `spec`, or `provider` with the one kind it embeds.
     """
-    embedded = _map(entry.get("provider"))
+    embedded = as_map(entry.get("provider"))
     if "kind" not in entry and not embedded:
         return True
     if entry.get("kind") in _NEEDS_NONE or any(kind in _NEEDS_NONE for kind in embedded):
         return True
-    specs = [_map(each) for each in embedded.values()] or [_with_credential(entry)]
+    specs = [as_map(each) for each in embedded.values()] or [_with_credential(entry)]
     return all(map(_names_a_login, specs))
 
 
 def _with_credential(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the spec of a provider with what is written in from `credentialsFrom`."""
-    spec, version = _map(entry.get("spec")), entry.get("version", VERSION)
+    spec, version = as_map(entry.get("spec")), entry.get("version", VERSION)
     kind = KINDS.referred(f"{GROUP}/{version}", str(entry.get("kind")))
     if "credentialsFrom" not in entry or isinstance(kind, Problem):
         return spec
@@ -57,7 +57,7 @@ def _names_a_login(spec: Mapping[str, Any]) -> bool:
     asked = [value for key, value in spec.items() if key.startswith("auth") and not isinstance(value, str)]
     if not asked:
         return any(any(_names(each)) for each in _all(spec, "secretRef"))
-    ways = [way for each in asked for way in _ways(_map(each))]
+    ways = [way for each in asked for way in _ways(as_map(each))]
     return bool(ways) and all(any(_names(way)) for way in ways)
 
 
@@ -71,7 +71,7 @@ def _all(value: object, key: str) -> Iterator[object]:
     """Yield what stands under a key, wherever that is below a value."""
     for each in value if isinstance(value, list) else ():
         yield from _all(each, key)
-    for own, inner in _map(value).items():
+    for own, inner in as_map(value).items():
         if own == key:
             yield inner
         yield from _all(inner, key)
@@ -79,12 +79,13 @@ def _all(value: object, key: str) -> Iterator[object]:
 
 def _names(value: object) -> Iterator[str]:
     """Yield what a selector names, wherever it stands below a value."""
-    for key, inner in _map(value).items():
+    for key, inner in as_map(value).items():
         if key == "name" and isinstance(inner, str) and inner:
             yield inner
         elif key not in _NO_LOGIN:
             yield from _names(inner)
 
 
-def _map(value: object) -> Mapping[Any, Any]:
+def as_map(value: object) -> Mapping[Any, Any]:
+    """Return a value that is a map; any other counts as an empty one."""
     return value if isinstance(value, dict) else {}

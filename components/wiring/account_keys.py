@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pulumi
@@ -62,10 +62,7 @@ class Consumers:
         """Return all of them once all is declared, with what they need."""
         await settled.future(with_unknowns=True)
         return [
-            _Noted(
-                each.resource, each.name, each.given, await pulumi.Output.from_input(each.given).resources()
-            )
-            for each in self.noted
+            replace(each, needs=await pulumi.Output.from_input(each.given).resources()) for each in self.noted
         ]
 
 
@@ -93,9 +90,10 @@ def declare_account_keys(
         found = await _of(claims[name], all_)
         if not key.is_received:
             follow = ", ".join(each.name for each in found) or "nothing here"
+            complete = f"credfleet pool rotate {key.account} --complete --stack {pulumi.get_stack()}"
             pulumi.log.info(
                 f"{name}: account {key.account} has key {key.key} now: {follow} will follow; the former one"
-                f" is valid until `credfleet pool rotate {key.account} --complete`",
+                f" is valid until `{complete}`",
                 claims[name],
             )
         return [each.described for each in found]

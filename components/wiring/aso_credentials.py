@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pulumi
@@ -19,6 +20,7 @@ from components.aso_credentials.component import (
 from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET
 from components.aso_credentials.model import Data
+from components.aso_credentials.operator_settings import GlobalSettings
 from components.aso_credentials.provider import AsoProjectionArgs, OperatorPin, OperatorPinArgs
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
@@ -29,6 +31,7 @@ from components.connection import ClusterTarget
 from components.holding import current_holder, known_as
 from components.projection.model import SecretRef
 from components.projection.provider import source_inputs
+from components.stack_config.stack import Settings
 from components.waiting import join_reasons, pending
 from components.wiring.tenants import Declared
 
@@ -41,18 +44,21 @@ _Behind: TypeAlias = tuple[pulumi.Input[Sequence[pulumi.Resource]], pulumi.Outpu
 
 
 def declare_aso_credentials(
-    section: AsoCredentials, context: ReviewContext, declared: Declared, opts: pulumi.ResourceOptions
-) -> tuple[Mapping[str, Any], pulumi.Output[Mapping[str, str]]]:
+    settings: Settings, declared: Declared, opts: pulumi.ResourceOptions
+) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
     """Declare everything the section names, and return it, and what of its resources is skipped → why.
 
     The former is globalSettings, a reference or None; namespaces and named, name → reference of the Secret;
     identities, name → {clientId, principalId}; resources, NAMESPACE/KIND.GROUP/NAME → namespace/name of the
     Secret that serves it. A reference is namespace/name.
     """
-    made = _Declaring(section, context, declared, opts)
+    section = settings.aso_credentials
+    if section is None:
+        return {}, {}
+    made = _Declaring(section, settings.review_context(Path.cwd()), declared, opts)
     secrets = {entry.secret: made.credential(entry) for entry in section.entries()}
     if section.global_settings is not None:
-        secrets[section.global_name] = made.settings()
+        secrets[section.global_name] = made.settings(section.global_settings)
     references = {secret: one.reference for secret, one in secrets.items()}
     resources = made.resources({secret: one.served for secret, one in secrets.items()})
     outputs = {
@@ -163,23 +169,19 @@ class _Declaring:
             for namespace, account in self._section.strict_accounts()
         }
 
-    def settings(self) -> AsoSecret:
-        given, operator = self._section.global_settings, self._section.operator
-        if given is None:
-            raise TypeError("there are no settings of the operator")
-        entry = self._section.global_entry()
-        if entry is not None:
-            return AsoGlobalSettings(
-                "aso", self._args(entry, lambda own: given.data(operator, own)), self._opts
+    def settings(self, given: GlobalSettings) -> AsoSecret:
+        operator = self._section.operator
+        if (entry := self._section.global_entry()) is not None:
+            args = self._args(entry, lambda own: given.data(operator, own))
+        else:
+            args = AsoSecretArgs(
+                namespace=self._declared.namespace(operator.namespace),
+                secret_name=GLOBAL_SETTINGS,
+                data=given.data(operator, {}),
+                subscription=None,
+                place=self._section.place("globalSettings"),
             )
-        args = AsoSecretArgs(
-            namespace=self._declared.namespace(operator.namespace),
-            secret_name=GLOBAL_SETTINGS,
-            data=given.data(operator, {}),
-            subscription=None,
-            place=self._section.place("globalSettings"),
-            after=self._pins,
-        )
+        args = replace(args, after=[*args.after, *self._pins])
         return AsoGlobalSettings("aso", args, self._opts)
 
     def credential(self, entry: Entry) -> AsoSecret:

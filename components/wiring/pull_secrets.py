@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pulumi
 
-from components.credentials import Credentials
 from components.holding import current_holder
 from components.providers import gcp_provider
 from components.pull_secret.component import PullSecret, PullSecretArgs
 from components.pull_secret.model import Cluster
 from components.pull_secret.preconditions import decide
-from components.pull_secret.provider import PullSecretStart, PullSecretStartArgs
+from components.pull_secret.provider import PullSecretStartArgs
+from components.pull_secret.resources import PullSecretStart
 from components.pull_secret.settings import ClusterEntry, PullSecretsSection
-from components.waiting import once_made
+from components.stack_config.stack import Settings
+from components.waiting import once_made, pending
 from components.wiring.tenants import Declared
 
 
 def declare_pull_secrets(
-    section: PullSecretsSection,
-    credentials: Credentials,
-    declared: Declared,
-    existing_namespaces: Collection[str],
-    opts: pulumi.ResourceOptions,
+    settings: Settings, section: PullSecretsSection, declared: Declared, opts: pulumi.ResourceOptions
 ) -> tuple[Mapping[str, pulumi.Output[Any]], pulumi.Output[Mapping[str, str]]]:
     """Declare the pull secret of every cluster that is ready for it.
 
-    existing_namespaces: those that are there already. Returns cluster → {generation, conditions, skipped}
-    with, unless it is skipped, {secretId, project, version, namespace, secretName, verifiedAt}; and what is
-    skipped → why.
+    Returns cluster → {generation, conditions, skipped} with, unless it is skipped, {secretId, project,
+    version, namespace, secretName, verifiedAt}; and what is skipped → why.
     """
-    known = {*existing_namespaces, *declared.namespaces}
+    known = {*settings.cluster.existing_namespaces, *declared.namespaces}
     observed = section.observed(Path.cwd())
     parent = pulumi.ResourceOptions(parent=opts.parent)
     google = cache(lambda: gcp_provider(parent))  # only a stack with a cluster that is ready needs it
@@ -49,7 +45,7 @@ def declare_pull_secrets(
         args = PullSecretArgs(
             section=section,
             cluster=cluster,
-            credentials=credentials,
+            credentials=settings.credentials,
             owner=current_holder(section.KEY, id_),
             project=project,
             waits=declared.waits(account) if (account := given.project and given.project.account) else None,
@@ -59,10 +55,8 @@ def declare_pull_secrets(
             begun=begun,
         )
         made[id_] = PullSecret(id_, args, of_cluster)
-    reasons: pulumi.Output[Any] = pulumi.Output.from_input(
-        {f"pull secret {id_}": one.skipped for id_, one in made.items()}
-    )
-    return {id_: one.status for id_, one in made.items()}, reasons.apply(_told)
+    waits = {f"pull secret {id_}": one.skipped.apply("; ".join) for id_, one in made.items()}
+    return {id_: one.status for id_, one in made.items()}, pending(waits)
 
 
 def declare_start(
@@ -88,10 +82,6 @@ def declare_start(
     )
     start = PullSecretStart(f"{cluster.id}-start", ready, opts)
     return start, start.begun if decision.may_have_one else None
-
-
-def _told(skipped: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    return {what: "; ".join(reasons) for what, reasons in skipped.items() if reasons}
 
 
 def _project(given: ClusterEntry, declared: Declared) -> pulumi.Input[str] | None:

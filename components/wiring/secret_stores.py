@@ -7,40 +7,42 @@ from typing import Any
 
 import pulumi
 
-from components.credentials import Credentials
+from components.projection.model import SecretRef
 from components.secret_stores.component import SecretStores, SecretStoresArgs
-from components.secret_stores.settings import SecretStoresSection
-from components.stack_config.models import Tenant
+from components.stack_config.stack import Settings
 from components.wiring.tenants import Declared
 
 
 def declare_secret_stores(
-    section: SecretStoresSection,
-    tenants: Mapping[str, Tenant],
-    credentials: Credentials,
-    declared: Declared,
-    opts: pulumi.ResourceOptions,
-) -> tuple[Mapping[str, Any], pulumi.Output[Mapping[str, str]]]:
+    settings: Settings, declared: Declared, opts: pulumi.ResourceOptions
+) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
     """Declare the stores, and whatever reads and pushes through them.
 
     Returns {reads: name → Secret (namespace/name), pushes: name → places} of the direct back end, and what is
     skipped → why.
     """
+    section, tenants = settings.secret_stores, settings.tenants
+    if section is None:
+        return {}, {}
 
     def claimed(account: str) -> pulumi.Output[str]:
         return declared.accounts[account]["secretName"]
 
+    def copy_of(account: str) -> SecretRef | None:
+        name, _, slot = account.partition("/")
+        copy = tenants[name].accounts[slot].deliver_to
+        return None if copy is None else SecretRef(tenants[name].namespace, copy.target)
+
     def delivered(account: str) -> pulumi.Output[Any]:
-        tenant, _, slot = account.partition("/")
-        copy = tenants[tenant].accounts[slot].deliver_to
+        copy = copy_of(account)
         if copy is None:
             raise TypeError(f"settings let a push of {account} through, which has no copy")
-        target = copy.target
-        return declared.deliveries[account].apply(lambda made: made and made.urn.apply(lambda _: target))
+        return declared.deliveries[account].apply(lambda made: made and made.urn.apply(lambda _: copy.name))
 
+    copies = {copy: made for name, made in declared.deliveries.items() if (copy := copy_of(name)) is not None}
     args = SecretStoresArgs(
         section=section,
-        credentials=credentials,
+        credentials=settings.credentials,
         tenants={name: tenant.namespace for name, tenant in tenants.items()},
         namespace=declared.namespace,
         claimed=claimed,
@@ -49,6 +51,7 @@ def declare_secret_stores(
         waits=declared.waits,
         foreseen=declared.data,
         copied=declared.copied,
+        copies=copies,
     )
     stores = SecretStores("stores", args, opts)
     return {"reads": stores.reads, "pushes": stores.pushes}, stores.skipped

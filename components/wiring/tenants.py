@@ -116,7 +116,10 @@ class Tenants:
         self._foreseen: Mapping[Claim, pulumi.Input[ForecastInput | None]] = {}
         claimable, claims = None, {}
         if section is not None:
-            claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
+            claims = {
+                name: [_claim(name, tenant, slot, section) for slot in tenant.accounts]
+                for name, tenant in settings.tenants.items()
+            }
             claimable = self._pool(section, settings.credentials, [*chain(*claims.values())])
         self.tenants: Mapping[str, Mapping[str, Any]] = {
             name: self._declare(name, tenant, claimable, claims.get(name, ()))
@@ -312,10 +315,6 @@ def _foresee(copy: Delivery, data: Mapping[str, str] | None) -> Digests | None:
 def _owner(claim: ClaimRequest, label: str) -> Mapping[str, str]:
     """Return what says that an account is the claim's tenant's; a shared account bears no owner."""
     return {} if claim.shared else {label: tenant_label(claim.tenant)}
-
-
-def _claims(name: str, tenant: Tenant, section: pool_settings.AccountPool) -> Sequence[ClaimRequest]:
-    return [_claim(name, tenant, slot, section) for slot in tenant.accounts]
 
 
 def _claim(name: str, tenant: Tenant, slot: str, section: pool_settings.AccountPool) -> ClaimRequest:

@@ -11,12 +11,7 @@ from operations.cli.command import command, group
 from operations.cli.options import ClusterOption
 from operations.pool.access import ClusterStackOption, ContextOption, cluster_of
 
-app = group("See which credential Azure Service Operator uses.", "credfleet aso explain docs/examples/aso")
-
-
-@app.callback()
-def aso() -> None:
-    """Show which credential Azure Service Operator uses."""
+app = group("Show which credential Azure Service Operator uses.", "credfleet aso explain docs/examples/aso")
 
 
 @command(
@@ -30,7 +25,7 @@ def explain(
     *,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Kubernetes YAML, or a folder of it. - is standard input."),
+        typer.Argument(metavar="FILE", help="Kubernetes YAML, or a folder of it. - is standard input."),
     ],
     operator_namespace: Annotated[
         str, typer.Option("--operator-namespace", metavar="NAMESPACE", help="Namespace of the operator.")

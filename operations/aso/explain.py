@@ -10,23 +10,22 @@ from components.aso_credentials.manifests import Found, objects_in
 from components.aso_credentials.resolution import Operator, Resolution, Resource, Secrets
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.settings import AsoCredentials
-from components.connection import Connection, NoReply
+from components.connection import Connection
 from components.errors import CredfleetError
 from components.projection.model import SecretRef
+from operations.cli import inputs
 from operations.cli.answer import CommandResult, Part
-from operations.cli.inputs import place_of, read_bytes
 from operations.cli.tables import Column, Table
 from operations.config.settings import settings_of
 from operations.pool.access import PoolTarget
 
 _ABSENT: Final = 404
-_HOLDS: Final = "Kubernetes YAML, a folder of it"
 
 
 def live_secrets(connection: Connection, resources: Iterable[Resource], operator_namespace: str) -> Secrets:
     """Read what is there of the Secrets that resources and operator look for.
 
-    Raises CredfleetError: `not-allowed`, or `cluster-unreachable` when no answer comes.
+    Raises CredfleetError `not-allowed`, and NoReply.
     """
     wanted = {SecretRef(operator_namespace, keys.GLOBAL_SETTINGS)}
     for resource in resources:
@@ -40,25 +39,18 @@ def live_secrets(connection: Connection, resources: Iterable[Resource], operator
 
 def _read(connection: Connection, secret: SecretRef) -> Mapping[str, bytes] | None:
     namespace, name = quote(secret.namespace, safe=""), quote(secret.name, safe="")
-    try:
-        reply = connection.call("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
-    except NoReply as silence:
-        raise _failed("cluster-unreachable", secret, f"the API server does not answer ({silence})") from None
+    reply = connection.call("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
     if reply.status == _ABSENT:
         return None
     if reply.status != 200:
-        raise _failed("not-allowed", secret, f"the API server does not show it: {reply.text}")
+        raise CredfleetError(
+            code="not-allowed",
+            place=f"Secret {secret}",
+            problem=f"the API server does not show it: {reply.text}",
+            fix="choose a cluster and a user that may read it, or give the Secrets as files without --live",
+        )
     body: Mapping[str, Any] = reply.body
     return Found(f"Secret {secret}", body).secret_data()
-
-
-def _failed(code: str, secret: SecretRef, problem: str) -> CredfleetError:
-    return CredfleetError(
-        code=code,
-        place=f"Secret {secret}",
-        problem=problem,
-        fix="choose a cluster and a user that may read it, or give the Secrets as files without --live",
-    )
 
 
 def read_manifests(files: Iterable[Path]) -> tuple[list[Resource], Secrets]:
@@ -69,7 +61,7 @@ def read_manifests(files: Iterable[Path]) -> tuple[list[Resource], Secrets]:
     resources: list[Resource] = []
     secrets: dict[SecretRef, Mapping[str, bytes]] = {}
     for path in _each_file(files):
-        for found in objects_in(read_bytes(str(path), _HOLDS, "yaml-invalid"), place_of(str(path))):
+        for found in objects_in(inputs.read_yaml(str(path)), inputs.place_of(str(path))):
             if found.is_secret:
                 secrets[found.secret_name()] = found.secret_data()
             elif found.is_resource:
@@ -80,7 +72,8 @@ def read_manifests(files: Iterable[Path]) -> tuple[list[Resource], Secrets]:
 def _each_file(files: Iterable[Path]) -> Iterator[Path]:
     for path in files:
         if path.is_dir():
-            yield from sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml"))
+            of_yaml = (each for each in path.iterdir() if each.suffix in (".yaml", ".yml"))
+            yield from sorted(each for each in of_yaml if each.stat().st_size)
         else:
             yield path
 

@@ -11,8 +11,7 @@ from components.account_pool.admission.roles import Right
 from components.connection import ClusterTarget, Connection, reach
 from components.errors import CredfleetError
 from operations.bootstrap.google import GoogleAnswer, ask_google
-from operations.bootstrap.manifests import Subject
-from operations.bootstrap.rights import CLUSTER, Identity, Rights, rights_of
+from operations.bootstrap.rights import CLUSTER, Identity, Rights, Subject, rights_of
 from operations.bootstrap.script import Bootstrap
 from operations.cli.answer import CommandResult, VerdictLine
 from operations.cli.failures import GENERIC, NOT_ALLOWED

@@ -48,6 +48,7 @@ def bootstrap(
     Nothing is changed. Exit codes of --check: 5 a permission is missing, 1 an identity has one too many.
     """
     from operations.bootstrap.check import check as checked
+    from operations.bootstrap.rights import as_text
     from operations.bootstrap.script import open_bootstrap
 
     found = open_bootstrap(Path.cwd(), stack, repo)
@@ -56,5 +57,5 @@ def bootstrap(
     if check:
         return checked(found, kubeconfig)
     templates = {"commands": "commands.sh.j2", "terraform": "commands.tf.j2"}
-    text = found.manifests() if wanted == "yaml" else found.script(templates[wanted])
+    text = as_text(found.roles) if wanted == "yaml" else found.script(templates[wanted])
     return CommandResult(None, [text.rstrip("\n")])

@@ -5,33 +5,35 @@ An administrator who may impersonate them learns what they may do in the end, by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from operations.bootstrap.grants import Grant
 from operations.bootstrap.script import Bootstrap
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
-_PROJECT: Final = "https://cloudresourcemanager.googleapis.com/v1/projects"
-_SECRETS: Final = tuple(
-    f"secretmanager.{each}" for each in ("secrets.create", "versions.add", "versions.destroy")
-)
-_OBJECTS: Final = tuple(f"storage.objects.{each}" for each in ("get", "list", "create", "delete"))
+_PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v1/projects"
 _USED: Final = "cloudkms.cryptoKeyVersions.useTo"
+_READ: Final = ("storage.objects.get", "storage.objects.list")
+_ACCESS: Final = "secretmanager.versions.access"
+_PERMISSIONS: Final[Mapping[str, Sequence[str]]] = {
+    "cloudkms.cryptoKeyDecrypter": (f"{_USED}Decrypt",),
+    "cloudkms.cryptoKeyEncrypterDecrypter": (f"{_USED}Decrypt", f"{_USED}Encrypt"),
+    "container.clusterViewer": ("container.clusters.get",),
+    "container.clusterAdmin": ("container.clusters.update",),
+    "secretmanager.secretAccessor": (_ACCESS,),
+    "secretmanager.admin": (
+        *(_ACCESS, "secretmanager.versions.add", "secretmanager.versions.destroy"),
+        "secretmanager.secrets.create",
+    ),
+    "storage.objectViewer": _READ,
+    "storage.objectUser": (*_READ, "storage.objects.create", "storage.objects.delete"),
+}
+"""Role → what of it is asked about, wherever an identity has a role of the same service."""
 _NEVER: Final = ("iam.serviceAccounts.getAccessToken", "resourcemanager.projects.setIamPolicy")
 """Each of these gives every other."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What is asked about: reads are of every identity, writes of the deployment, the rest of none."""
-
-    name: str
-    url: str
-    reads: Sequence[str] = ()
-    writes: Sequence[str] = ()
-    rest: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +50,19 @@ def ask_google(found: Bootstrap) -> GoogleAnswer:
     from google.auth.exceptions import GoogleAuthError
     from requests.exceptions import RequestException
 
-    answer = GoogleAnswer()
+    answer, places = GoogleAnswer(), {_project(found.project): list[Grant]()}
+    for grant in found.grants:
+        if grant.cloud == "gcp":
+            places.setdefault(_place(found, grant), []).append(grant)
     for worker in found.workers:
         try:
             session = sign_in_as(found.service_account(worker))
-            for place in _places(found):
-                held = _held(session, place)
-                needed = {*place.reads, *(place.writes if worker.writes else ())}
+            for (name, url), grants in places.items():
+                given = {role for each in grants for role in each.given(writes=worker.writes)}
+                held, needed = _held(session, url, _asked(url, grants)), _permissions(given)
                 lacks, excess = (sorted(each) for each in (needed - held, held - needed))
-                answer.lacking.extend(f"{worker.role} lacks: {each} of {place.name}" for each in lacks)
-                needless = f"of {place.name}, and does not need to"
+                answer.lacking.extend(f"{worker.role} lacks: {each} of {name}" for each in lacks)
+                needless = f"of {name}, and does not need to"
                 answer.excess.extend(f"{worker.role} can use {each} {needless}" for each in excess)
         except (GoogleAuthError, RequestException) as error:
             reason = " ".join(str(error).split())[:100]
@@ -76,29 +81,38 @@ def sign_in_as(account: str) -> Any:
     return make_session(Credentials(source, account, [_SCOPE]))
 
 
-def _held(session: Any, place: _Place) -> set[str]:
-    asked = {"permissions": [*place.reads, *place.writes, *place.rest]}
-    is_bucket = place.url.endswith("/testPermissions")
+def _held(session: Any, url: str, permissions: Collection[str]) -> set[str]:
+    asked = {"permissions": sorted(permissions)}
+    is_bucket = url.endswith("/testPermissions")
     method, given = ("GET", {"params": asked}) if is_bucket else ("POST", {"json": asked})
-    reply = session.request(method, place.url, **given)
+    reply = session.request(method, url, **given)
     reply.raise_for_status()
     return {*reply.json().get("permissions", ())}
 
 
-def _places(found: Bootstrap) -> Iterator[_Place]:
-    def project(name: str, *of: Sequence[str]) -> _Place:
-        return _Place(f"project {name}", f"{_PROJECT}/{name}:testIamPermissions", *of)
+def _permissions(roles: Iterable[str]) -> set[str]:
+    return {each for role in roles for each in _PERMISSIONS.get(role, ())}
 
-    yield project(found.project, (), (), _NEVER)
-    if found.key.cloud == "gcp":
-        url = f"https://cloudkms.googleapis.com/v1/{found.key.key}:testIamPermissions"
-        yield _Place(f"key {found.key.key}", url, (f"{_USED}Decrypt",), (f"{_USED}Encrypt",))
-        shown, changed = ("container.clusters.get",), ("container.clusters.update",)
-        yield project(found.cluster.project or found.project, shown, (), changed)
-    backend = urlsplit(found.backend or "")
-    if backend.scheme == "gs":
-        url = f"https://storage.googleapis.com/storage/v1/b/{quote(backend.netloc)}/iam/testPermissions"
-        yield _Place(f"bucket {backend.netloc}", url, _OBJECTS[:2], _OBJECTS[2:])
-    for name in found.of_google["secret_projects"]:
-        written = (_SECRETS, ()) if found.of_google["writes_secrets"] else ((), _SECRETS)
-        yield project(name, ("secretmanager.versions.access",), *written)
+
+def _asked(url: str, grants: Iterable[Grant]) -> set[str]:
+    services = {role.partition(".")[0] for each in grants for role in each.reads}
+    known = (role for role in _PERMISSIONS if role.partition(".")[0] in services)
+    return {*_permissions(known), *(_NEVER if url.startswith(_PROJECTS) else ())}
+
+
+def _project(name: str) -> tuple[str, str]:
+    return f"project {name}", f"{_PROJECTS}/{name}:testIamPermissions"
+
+
+def _place(found: Bootstrap, grant: Grant) -> tuple[str, str]:
+    """Return how a place is named, and where it is asked what a caller may do."""
+    match grant.at:
+        case "key":
+            key = found.key.key
+            return f"key {key}", f"https://cloudkms.googleapis.com/v1/{key}:testIamPermissions"
+        case "bucket":
+            name = urlsplit(found.backend or "").netloc
+            url = f"https://storage.googleapis.com/storage/v1/b/{quote(name)}/iam/testPermissions"
+            return f"bucket {name}", url
+        case _:
+            return _project(grant.name or found.cluster.project or found.project)

@@ -1,12 +1,13 @@
-"""What the identities of a stack need of its cluster, by what its configuration declares there."""
+"""What the identities of a stack need of its cluster, by what its configuration declares there; as Roles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring, rights_to_clean
 from components.account_pool.admission.state_machine import VIRTUAL_GROUP, Verb
@@ -129,8 +130,7 @@ def _reads(settings: Settings) -> Iterator[_Needed]:
 def _of_stores(settings: Settings) -> Iterator[_Needed]:
     """Yield what reads and pushes that this program does itself need for what their providers log in with."""
     stores = settings.secret_stores
-    pushes = chain.from_iterable(each.to_each() for each in stores.pushes.values()) if stores else ()
-    for each in (*stores.reads.values(), *pushes) if stores else ():
+    for _, _, each in stores.consumers() if stores else ():
         provider = stores.provider_of(each.store, each.namespace) if stores else None
         login = str(getattr(provider, "spec", ""))
         if each.backend == "direct" and "service_account" in login:
@@ -193,3 +193,44 @@ def _merged(needed: Iterable[_Needed]) -> Rights:
         if left:
             merged.setdefault(place, []).append(Right(group, resource, tuple(sorted(left)), names))
     return merged
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who an identity is to the cluster."""
+
+    kind: Literal["Group", "User"]
+    name: str
+
+
+def manifests(
+    names: Mapping[Identity, str], subjects: Mapping[Identity, Subject], rights: Mapping[Identity, Rights]
+) -> Iterator[dict[str, Any]]:
+    """Yield a Role and its binding for each identity and each place where it has rights. names: of Roles."""
+    for identity, places in rights.items():
+        for place, those in places.items():
+            kind = "ClusterRole" if place == CLUSTER else "Role"
+            subject, name = subjects[identity], names[identity]
+            metadata = {"name": name} | ({"namespace": place} if place != CLUSTER else {})
+            head = {"apiVersion": f"{_RBAC}/v1"}
+            yield {**head, "kind": kind, "metadata": {**metadata}, "rules": [*map(_rule, those)]}
+            yield {
+                **head,
+                "kind": f"{kind}Binding",
+                "metadata": {**metadata},
+                "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
+                "subjects": [{"apiGroup": _RBAC, "kind": subject.kind, "name": subject.name}],
+            }
+
+
+def as_text(documents: Iterable[Mapping[str, Any]]) -> str:
+    """Return manifests as YAML."""
+    import yaml
+
+    return str(yaml.safe_dump_all(documents, sort_keys=False, default_flow_style=None, width=110))
+
+
+def _rule(right: Right) -> Mapping[str, Sequence[str]]:
+    verbs = [str(verb) for verb in right.verbs]
+    rule = {"apiGroups": [right.group], "resources": [right.resource], "verbs": verbs}
+    return {**rule, "resourceNames": [*right.names]} if right.names else rule

@@ -7,16 +7,17 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from components.errors import CredfleetError
 from components.stack_config.stack import Settings
-from operations.bootstrap.manifests import Subject, as_text, manifests
-from operations.bootstrap.rights import Identity, rights_of
+from operations.bootstrap.grants import Grant, grants_of
+from operations.bootstrap.rights import CLUSTER, Identity, Subject, as_text, manifests, rights_of
 from operations.cli.templates import templates_in
 from operations.config.settings import read_settings
 from operations.folders import Folders
@@ -133,12 +134,31 @@ class Bootstrap:
     @property
     def clouds(self) -> Sequence[str]:
         """The clouds that an update signs in to."""
-        return [*_clouds(self.at_rest, self.settings, self.key.cloud)]
+        settings, aso, stores = self.settings, self.settings.aso_credentials, self.settings.secret_stores
+        keys = {key.partition(":")[0] for key in self.at_rest.stack_file.config}
+        sources = [source for section in settings.sections for _, source in section.sources()]
+        sources += [source for _, source in settings.account_pool.sources()] if settings.account_pool else []
+        kinds = {each.kind for each in stores.providers.values()} if stores else set[str]()
+        secrets = settings.pull_secrets or "GCPSM" in kinds or any(each.gcp_secret for each in sources)
+        needed = {
+            "aws": False,
+            "azure": "azure-native" in keys or (aso is not None and aso.is_in_azure),
+            "gcp": "gcp" in keys or secrets,
+        }
+        return [cloud for cloud, is_needed in needed.items() if is_needed or self.key.cloud == cloud]
 
     @property
-    def of_google(self) -> Mapping[str, Any]:
-        """Which projects have secrets that the stack reads or writes."""
-        return _of_google(self.settings, self.project)
+    def grants(self) -> Sequence[Grant]:
+        """What the identities may do in the clouds."""
+        backend = urlsplit(self.backend or "").scheme or _BACKENDS.get(self.key.cloud, "")
+        found = grants_of(self.settings, self.key.cloud, backend, self.project)
+        return [each for each in found if each.cloud in self.clouds]
+
+    @property
+    def writes_to_accounts(self) -> bool:
+        """Whether secrets are written to projects that are known only once they are claimed."""
+        clusters = self.settings.pull_secrets and self.settings.pull_secrets.clusters
+        return any(each.project and each.project.account for each in (clusters or {}).values())
 
     def service_account(self, worker: Worker) -> str:
         """Return an identity as Google Cloud names it."""
@@ -165,37 +185,51 @@ class Bootstrap:
                 fix="take the Roles from the commands that --repo OWNER/REPO prints, which ask for them",
             )
 
-    def _roles(self) -> Iterator[dict[str, Any]]:
+    @property
+    def roles(self) -> Sequence[dict[str, Any]]:
+        """The Roles of the cluster, each with its binding."""
         rights = {role: rights_of(role, self.settings, self.at_rest.project.directory) for role in Identity}
-        return manifests({one.role: one.name for one in self.workers}, self.subjects, rights)
-
-    def manifests(self) -> str:
-        """Return the Roles of the cluster as YAML."""
-        return as_text(self._roles())
+        return [*manifests({one.role: one.name for one in self.workers}, self.subjects, rights)]
 
     def unasked(self, *, google: bool = True) -> Iterator[str]:
         """Yield who else decides what the identities may do, with a command that asks them."""
-        names, project = [one.name for one in self.workers], shlex.quote(self.project)
         yield "GitHub: gh api 'repos/{owner}/{repo}/environments'"
-        for cloud in self.clouds:
-            match cloud:
-                case "aws":
-                    asked = "aws iam get-role-policy --policy-name credfleet --role-name"
-                    yield from (f"AWS: {asked} {name}" for name in names)
-                case "gcp" if google:
-                    flags = "--flatten='bindings[].members' --filter=bindings.members:credfleet-"
-                    yield f"Google Cloud: gcloud projects get-iam-policy {project} {flags}"
-                    if self.key.cloud == "gcp":
-                        key = shlex.quote(self.key.key)
-                        yield f"Google Cloud: gcloud kms keys get-iam-policy {key} {flags}"
-                case "gcp" if self.of_google["of_accounts"]:
-                    yield "Google Cloud: gcloud projects get-iam-policy PROJECT, of each claimed account"
-                case "gcp":
-                    pass
-                case _:
-                    own = f"[?contains(`{json.dumps(names)}`, name)].principalId"
-                    listed = f"az identity list --query '{own}' --output tsv"
-                    yield f"Azure: {listed} | xargs -n1 az role assignment list --all --assignee"
+        for cloud, ask in (("AWS", self._asking_aws), ("Azure", self._asking_azure)):
+            grants = [each for each in self.grants if each.cloud == cloud.lower()]
+            for worker in self.workers if grants else ():
+                allowed = chain.from_iterable(each.given(writes=worker.writes) for each in grants)
+                have = ", ".join(dict.fromkeys(allowed))
+                yield f"{cloud}, where {worker.role} is to have {have} alone: {ask(worker, grants)}"
+        if google and "gcp" in self.clouds:
+            flags = "--flatten='bindings[].members' --filter=bindings.members:credfleet-"
+            yield f"Google Cloud: gcloud projects get-iam-policy {shlex.quote(self.project)} {flags}"
+            if self.key.cloud == "gcp":
+                yield f"Google Cloud: gcloud kms keys get-iam-policy {shlex.quote(self.key.key)} {flags}"
+        elif self.writes_to_accounts:
+            yield "Google Cloud: gcloud projects get-iam-policy PROJECT, of each claimed account"
+
+    def _asking_aws(self, worker: Worker, grants: Sequence[Grant]) -> str:
+        """Return a command that shows which of all granted actions an identity may do, and with what."""
+        text = "--output text" + (f" --region {shlex.quote(self.key.region)}" if self.key.region else "")
+        key, cluster = shlex.quote(self.key.key), shlex.quote(self.cluster.name)
+        bucket = f"arn:{self.cluster.partition}:s3:::{urlsplit(self.backend or '').netloc or 'BUCKET'}"
+        resources = {
+            "key": f"$(aws kms describe-key --key-id {key} --query KeyMetadata.Arn {text})",
+            "bucket": bucket,
+            "objects": f"{bucket}/*",
+            "cluster": f"$(aws eks describe-cluster --name {cluster} --query cluster.arn {text})",
+        }
+        actions = " ".join(chain.from_iterable(each.writes for each in grants))
+        places = " ".join(f'"{resources[each.at]}"' for each in grants)
+        role = f"$(aws iam get-role --role-name {worker.name} --query Role.Arn --output text)"
+        shown = "EvaluationResults[?EvalDecision=='allowed'].[EvalActionName,EvalResourceName]"
+        asked = f'aws iam simulate-principal-policy --policy-source-arn "{role}" --action-names {actions}'
+        return f'{asked} --resource-arns {places} --query "{shown}" --output text'
+
+    def _asking_azure(self, worker: Worker, _grants: Sequence[Grant]) -> str:
+        listed = f"az identity list --query \"[?name=='{worker.name}'].principalId\" --output tsv"
+        asked = f'az role assignment list --all --include-groups --assignee "$({listed})"'
+        return f"{asked} --query '[].[roleDefinitionName,scope]' --output tsv"
 
     def script(self, template: str) -> str:
         """Return all commands, or what Terraform makes of them.
@@ -221,22 +255,30 @@ class Bootstrap:
                 repo=self.repository,
                 backend=self.backend,
                 hcl=_as_hcl,
-                roles=[_with_ids(_as_hcl(each)) for each in self._roles()],
+                roles=[_with_ids(_as_hcl(each)) for each in self.roles],
                 scheme=backend.scheme or _BACKENDS.get(key.cloud, ""),
                 clouds=self.clouds,
                 cluster=self.cluster,
                 identities=self.workers,
+                grants=self.grants,
                 kms=key,
-                manifests=self.manifests(),
+                manifests=_by_place(self.roles),
+                of_accounts=self.writes_to_accounts,
                 project=self.project,
                 quote=shlex.quote,
                 region=region,
                 storage_account=account,
                 pool=self.settings.account_pool,
-                **self.of_google,
-                **_of_azure(self.settings),
             )
         )
+
+
+def _by_place(roles: Iterable[dict[str, Any]]) -> Mapping[str, str]:
+    """Return namespace → the Roles there as YAML, first those of the whole cluster."""
+    places: dict[str, list[dict[str, Any]]] = {CLUSTER: []}
+    for each in roles:
+        places.setdefault(each["metadata"].get("namespace", CLUSTER), []).append(each)
+    return {place: as_text(those) for place, those in places.items()}
 
 
 def _as_hcl(value: object) -> str:
@@ -247,49 +289,6 @@ def _as_hcl(value: object) -> str:
 def _with_ids(role: str) -> str:
     """Name identities that only Azure knows as Terraform does, not as a shell."""
     return re.sub(rf'"\$({"|".join(Identity)})"', r"local.id.\1", role)
-
-
-def _clouds(at_rest: StackAtRest, settings: Settings, of_key: str) -> Iterator[str]:
-    """Yield the clouds that an update signs in to."""
-    aso, stores = settings.aso_credentials, settings.secret_stores
-    keys = {key.partition(":")[0] for key in at_rest.stack_file.config}
-    sources = [source for section in settings.sections for _, source in section.sources()]
-    sources += [source for _, source in settings.account_pool.sources()] if settings.account_pool else []
-    kinds = {each.kind for each in stores.providers.values()} if stores else set[str]()
-    if of_key == "aws":
-        yield of_key
-    if of_key == "azure" or "azure-native" in keys or (aso is not None and aso.is_in_azure):
-        yield "azure"
-    secrets = settings.pull_secrets or "GCPSM" in kinds or any(each.gcp_secret for each in sources)
-    if of_key == "gcp" or "gcp" in keys or secrets:
-        yield "gcp"
-
-
-def _of_google(settings: Settings, own: str) -> Mapping[str, Any]:
-    """Return which projects have secrets that the stack reads or writes."""
-    pull_secrets, stores = settings.pull_secrets, settings.secret_stores
-    given = [each.project for each in pull_secrets.clusters.values()] if pull_secrets else []
-    specs = [dict(each.spec) for each in stores.providers.values() if each.kind == "GCPSM"] if stores else []
-    named = [each.name for each in given if each and each.name] + [each.get("projectID") for each in specs]
-    return {
-        "of_accounts": any(each and each.account for each in given),
-        "secret_projects": sorted({str(each or own) for each in named}),
-        "writes_secrets": pull_secrets is not None or bool(stores and stores.pushes),
-    }
-
-
-def _of_azure(settings: Settings) -> Mapping[str, Any]:
-    """Return the scopes in which the stack has identities, and those in which it assigns roles."""
-    section = settings.aso_credentials
-    if section is None or not section.is_in_azure:
-        return {"azure_scopes": [], "role_scopes": []}
-    groups = {each.resource_group for each in section.identities.values()}
-    scope = "/subscriptions/$subscription"
-    own = (
-        [scope] if section.resource_groups else [f"{scope}/resourceGroups/{name}" for name in sorted(groups)]
-    )
-    roles = {role.scope for each in section.identities.values() for role in each.roles.values()}
-    return {"azure_scopes": own, "role_scopes": sorted(roles)}
 
 
 def open_bootstrap(here: Path, stack: str, repository: str | None) -> Bootstrap:

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, TypeAlias
 
 import typer
@@ -60,6 +61,8 @@ def write_parts(parts: Iterable[Part], width: int | None) -> None:
     """Write lines and tables to standard output, tables within a width; None is without end."""
     for part in parts:
         match part:
+            case Table() if part.empty and not part.rows:
+                typer.echo(visible(part.empty))
             case Table():
                 shown = Table(visible(part.title), part.columns, ([*map(visible, row)] for row in part.rows))
                 typer.echo("\n" + "\n".join(shown.lines(width)))
@@ -74,9 +77,11 @@ def write_parts(parts: Iterable[Part], width: int | None) -> None:
 
 
 def names(answer: CommandResult) -> list[str]:
-    """Return what an answer's tables name, each once; raises as `write`."""
+    """Return what an answer's tables name, each once, else the one account it is about; raises as `write`."""
     tables = [part for part in answer.parts if isinstance(part, Table)]
-    if tables and not any(column.names for table in tables for column in table.columns):
+    if not tables and isinstance(answer.document, dict) and (name := answer.document.get("secretName")):
+        return [name]
+    if answer.document != [] and not any(column.names for table in tables for column in table.columns):
         raise CredfleetError(
             code="no-names",
             place="--output name",
@@ -91,9 +96,9 @@ def as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
     return [{"place": each.place, "problem": each.problem, "fix": each.fix} for each in problems]
 
 
-def as_lines(problems: Iterable[Problem]) -> Iterator[str]:
-    """Return problems for people, one text each."""
-    return (f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in problems)
+def as_lines(problems: Iterable[Problem], mark: str = "✗") -> Iterator[str]:
+    """Return problems for people, one text each. mark: `!` for warnings."""
+    return (f"{mark} {each.where}: {each.problem}\n→ {each.fix}" for each in problems)
 
 
 def write_json(document: Any) -> None:
@@ -110,5 +115,6 @@ def as_yaml(document: Any) -> str:
 
 
 def as_json(document: Any) -> str:
-    """Return a document as JSON, what could steer a terminal being escaped."""
-    return escaped(json.dumps(document, indent=2, ensure_ascii=False))
+    """Return a document as JSON, what could steer a terminal being escaped; a date is the text of it."""
+    as_text = methodcaller("isoformat")
+    return escaped(json.dumps(document, indent=2, ensure_ascii=False, default=as_text))

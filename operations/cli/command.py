@@ -1,19 +1,20 @@
 """How a function becomes a command: its examples, its options, and the form it answers in.
 
 A parameter whose type is a dataclass is a group: each field of it that is an option becomes one of the
-command, and the function gets them as one object. One with `advise` completes the advice of errors by its
-options.
+command, and the function gets them as one object. One that is annotated with a dataclass gets what that
+resolves to. What has `advise` completes the advice of errors by its options.
 """
 
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import is_dataclass
 from functools import wraps
-from typing import Annotated, Any, Final, TypeVar, get_origin
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from components.errors import ExplainedError
 from operations.cli.answer import CommandResult
@@ -26,24 +27,57 @@ _WIDTH: Final = 72
 """Characters of an example's line: the help indents it, in a terminal of 80 columns."""
 _BEFORE_AN_OPTION: Final = re.compile(r"(?<= )(?=--?[a-z]|[|>&])|(?<=; )")
 
-_ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3, "events": 3}
+_ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3}
 """Where the help lists options, whatever group they are in; all others between."""
 
 
 class Group(TyperGroup):
-    """Commands below one word; the help lists each with the whole of its first paragraph."""
+    """Commands below one word, by task; the help lists each with the whole of its first paragraph."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, then the list of the commands."""
+        _write_options(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of the commands."""
-        below = ((name, self.commands[name]) for name in self.list_commands(ctx))
+        tasks: dict[str | None, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            each: Any = self.commands[name]
+            told = " ".join((each.help or "").partition("\n\n")[0].split())
+            tasks.setdefault(each.rich_help_panel, []).append((name, told))
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, each.short_help or " ".join((each.help or "").partition("\n\n")[0].split()))
-                    for name, each in below
-                    if not each.hidden
-                ]
-            )
+            for task, commands in tasks.items():
+                with formatter.section(task) if task else nullcontext():
+                    formatter.write_dl(commands)
+
+
+class Command(TyperCommand):
+    """A command whose help says what a person would write: `pool rotate [OPTIONS] [ACCOUNT]...`."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return how it is called."""
+        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the options."""
+        _write_options(self, ctx, formatter)
+
+
+def _write_options(command_: Any, ctx: Any, formatter: Any) -> None:
+    """Write what a command takes; a value is called by the last word of its option, a number N."""
+    told: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    for each in command_.get_params(ctx):
+        is_option = each.param_type_name == "option"
+        if is_option and not each.type_descriptor.is_choice and each.metavar is None:
+            is_number = each.type_descriptor.is_ranged
+            each.metavar = "N" if is_number else max(each.opts, key=len).rpartition("-")[2].upper()
+        name, help_ = each.get_help_record(ctx)
+        told["Options" if is_option else "Arguments"].append((name if is_option else each.metavar, help_))
+    for title, records in told.items():
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 def group(help_: str, *examples: str) -> typer.Typer:
@@ -78,25 +112,26 @@ def command(
     app: typer.Typer,
     *examples: str,
     name: str | None = None,
-    short_help: str | None = None,
+    panel: str | None = None,
     form: tuple[inspect.Parameter, ...] = (OUTPUT,),
 ) -> Callable[[_Function], _Function]:
-    """Make a function a command. form: the options by which the form of its Answer is chosen, if any."""
+    """Make a function a command.
+
+    panel: the task that it is listed under. form: the options by which the form of its Answer is chosen.
+    """
 
     def register(function: _Function) -> _Function:
         signature = inspect.signature(function, eval_str=True)
-        groups = {
-            key: _options(each.annotation)
-            for key, each in signature.parameters.items()
-            if is_dataclass(each.annotation)
-        }
+        parameters = signature.parameters
+        kinds = {key: kind for key, each in parameters.items() for kind in _groups_in(each.annotation)}
+        groups = {key: _options(kind) for key, kind in kinds.items()}
 
         @wraps(function)
         def run(**values: Any) -> Any:
-            given = {key: values[key] for key in signature.parameters if key not in groups}
-            for key, fields in groups.items():
-                make = signature.parameters[key].annotation
-                given[key] = make(**{field: values[field] for field in fields})
+            given = {key: values[key] for key in parameters if key not in groups}
+            for key, kind in kinds.items():
+                made = kind(**{field: values[field] for field in groups[key]})
+                given[key] = made if kind is parameters[key].annotation else made.resolve()
             try:
                 return function(**given)
             except ExplainedError as error:
@@ -107,7 +142,7 @@ def command(
 
         own = [
             option
-            for key, each in signature.parameters.items()
+            for key, each in parameters.items()
             for option in (groups[key].values() if key in groups else (each,))
         ]
         chosen = form if signature.return_annotation is CommandResult else ()
@@ -117,10 +152,15 @@ def command(
         )
         vars(run)["__signature__"] = inspect.Signature(ordered)
         run.__annotations__ = {}
-        app.command(name, short_help=short_help, epilog=epilog(*examples))(run)
+        app.command(name, cls=Command, epilog=epilog(*examples), rich_help_panel=panel)(run)
         return function
 
     return register
+
+
+def _groups_in(annotation: Any) -> list[Any]:
+    """Return the dataclass whose fields are options, if there is one: the type, or what annotates it."""
+    return [each for each in (annotation, *get_args(annotation)[1:]) if is_dataclass(each)]
 
 
 def _options(group_: Any) -> _Parameters:

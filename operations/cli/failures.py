@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.steering import visible
 
 from components.documents import Unreadable
-from components.errors import ConfigurationError, CredfleetError, ExplainedError, NoReply
+from components.errors import ConfigurationError, CredfleetError, ExplainedError, NoReply, Problem
 from operations.cli.answer import CommandResult, write, write_json
 from operations.cli.command import Group
 from operations.cli.options import Form, asks_for_json, wanted_form
@@ -39,6 +39,8 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
             (
                 "bad-configuration",
                 "ciphertext-unreadable",
+                "file-missing",
+                "file-unreadable",
                 "ids-unknown",
                 "no-cluster",
                 "no-names",
@@ -120,11 +122,16 @@ def as_document(error: Foreseen) -> dict[str, Any]:
         **({"page": page} if (page := _page(error)) else {}),
     }
     if isinstance(error, ConfigurationError):
-        body["problems"] = [
-            {"place": problem.place, **_place(problem.at), "problem": problem.problem, "fix": problem.fix}
-            for problem in error.problems
-        ]
+        body["problems"] = located_documents(error.problems)
     return {"error": body}
+
+
+def located_documents(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Return problems of a configuration for machines, each with where it is written."""
+    return [
+        {"place": each.place, **_place(each.at), "problem": each.problem, "fix": each.fix}
+        for each in problems
+    ]
 
 
 def as_lines(error: Foreseen) -> list[str]:
@@ -132,12 +139,8 @@ def as_lines(error: Foreseen) -> list[str]:
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.where, p.problem, p.fix)]
         return [*problems, f"{error.problem}; {error.fix}", *_more(error)]
-    at = error.at if isinstance(error, ExplainedError) else None
-    place = (
-        error.place
-        if at is None or isinstance(error, Unreadable)
-        else f"{':'.join(map(str, at))} {error.place}"
-    )
+    at = None if isinstance(error, Unreadable) else _at(error)
+    place = error.place if at is None else f"{':'.join(map(str, at))} {error.place}"
     return [*_two_lines(place, error.problem, error.fix), *_more(error)]
 
 
@@ -200,7 +203,7 @@ def foreseen(error: BaseException) -> Foreseen | None:
             return CredfleetError(
                 code="cancelled",
                 place="credfleet",
-                problem="stopped by Ctrl-C; what was finished before is kept",
+                problem=f"stopped by {str(error) or 'Ctrl-C'}; what was finished before is kept",
                 fix="run the same command again, it goes on from there",
             )
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):

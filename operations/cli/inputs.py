@@ -21,17 +21,35 @@ def place_of(file: str) -> str:
     return "standard input" if file == STANDARD_INPUT else file
 
 
-def read_bytes(file: str, holds: str, code: str = "file-unreadable") -> bytes:
-    """Return all of it. holds: what belongs into it. Raises CredfleetError of a code."""
+def read_bytes(file: str, holds: str, instead: str = ", or - for standard input") -> bytes:
+    """Return all of it. holds: what belongs into it. instead: of a file. Raises as `unreadable`."""
     try:
         return _content(file)
     except OSError as error:
-        raise CredfleetError(
-            code=code,
-            place=place_of(file),
-            problem=f"it cannot be read ({error.strerror}), so nothing is known of it",
-            fix=f"name a file with {holds}, or - for standard input",
-        ) from error
+        raise unreadable(file, error.strerror, f"a file with {holds}{instead}") from error
+
+
+def unreadable(file: str, why: str | None, meant: str) -> CredfleetError:
+    """Say that what a command was given is not there, or cannot be read: `file-unreadable`."""
+    return CredfleetError(
+        code="file-unreadable",
+        place=place_of(file),
+        problem=f"it cannot be read ({why}), so nothing is known of it",
+        fix=f"name {meant}",
+    )
+
+
+def read_yaml(file: str) -> bytes:
+    """Return all of a file of Kubernetes YAML; as `read_bytes`, and `yaml-invalid` for an empty one."""
+    content = read_bytes(file, "Kubernetes YAML")
+    if content.strip():
+        return content
+    raise CredfleetError(
+        code="yaml-invalid",
+        place=place_of(file),
+        problem="it is empty, as when the command that should write it has failed",
+        fix="run that command alone, which shows its error, and give what it writes",
+    )
 
 
 def _content(file: str) -> bytes:

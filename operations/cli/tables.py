@@ -5,9 +5,9 @@ the order that is stated for them, and what is too wide even then is written cel
 every column, one row a line while no cell is endless.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import typer
 
@@ -32,19 +32,32 @@ class Column:
     names: bool = False
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Table:
-    """A heading, columns, and rows of cells; a column that is only its title stays and does not fold."""
+    """A heading, columns, and rows of cells; a column that is only its title stays and does not fold.
 
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
+    empty: what people read in its place where it has no rows.
+    """
 
-    def __init__(self, title: str, columns: Iterable[Column | str], rows: Iterable[Sequence[str]]) -> None:
+    def __init__(
+        self, title: str, columns: Iterable[Column | str], rows: Iterable[Sequence[str]], empty: str = ""
+    ) -> None:
         """Keep what is given; rows may come from a generator."""
-        object.__setattr__(self, "title", title)
-        object.__setattr__(self, "columns", tuple(c if isinstance(c, Column) else Column(c) for c in columns))
-        object.__setattr__(self, "rows", tuple(tuple(row) for row in rows))
+        self.title = title
+        self.columns = tuple(each if isinstance(each, Column) else Column(each) for each in columns)
+        self.rows = tuple(tuple(row) for row in rows)
+        self.empty = empty
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        columns: Mapping[str, Column | str],
+        documents: Iterable[Mapping[str, object]],
+        empty: str = "",
+    ) -> Self:
+        """Return the table of documents. columns: by the fields that they show."""
+        rows = ([str(each[field] or "") for field in columns] for each in documents)
+        return cls(title, columns.values(), rows, empty)
 
     def names(self) -> Iterator[str]:
         """Return the cells of the columns that name something."""

@@ -38,7 +38,7 @@ def schema(
 def check(stack: StackOption = "dev") -> CommandResult:
     """Find all problems of a stack's configuration.
 
-    It contacts no cluster. Exit code 2: there are problems.
+    It contacts no cluster. Exit codes: 0 also for warnings, 2 there are problems.
     """
     from operations.config.settings import check
 

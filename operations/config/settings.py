@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +16,11 @@ from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.naming import config_path
 from components.stack_config.cloud_keys import in_plain, is_encrypted
-from components.stack_config.empty_config import SILENCE, declares
-from components.stack_config.leaving import find_losses, read_entries, read_former
+from components.stack_config.leaving import SILENCE, declares, find_losses, read_entries, read_former
 from components.stack_config.stack import NAMESPACE, Settings
-from operations.cli.answer import CommandResult
+from operations.cli.answer import CommandResult, as_lines
+from operations.cli.failures import located_documents
+from operations.cli.tables import Column, Table
 from operations.folders import Folders, stack_here
 from operations.stack.at_rest import StackAtRest
 from operations.stack.project_file import Project
@@ -31,7 +33,9 @@ _RESPELT: Final = (
 
 
 def check(stack: str) -> CommandResult:
-    """Say that a stack's configuration is sound, and what of it was not checked; raises as `settings_of`.
+    """Say that a stack's configuration is sound, what of it an update warns of, and what was not checked.
+
+    Raises as `settings_of`.
 
     What is encrypted is decrypted where the key is at hand.
     """
@@ -46,6 +50,8 @@ def check(stack: str) -> CommandResult:
             if error.code not in ("stack-unsupported", "passphrase-missing", "salt-unreadable"):
                 raise
             why = error.code
+            if why == "passphrase-missing" and os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
+                raise  # what is to give it cannot be read
             if why == "salt-unreadable":
                 of_the_salt.append(Problem(error.place, error.problem, error.fix, at_rest.stack_file.salt_at))
     settings = read_settings(at_rest, decrypt, of_the_salt)
@@ -54,12 +60,13 @@ def check(stack: str) -> CommandResult:
         at_rest, sealed if decrypt is None else (), no_passphrase=why == "passphrase-missing"
     )
     unchecked += _refuse_losses(at_rest, settings)
+    told = [f"{each['what']}: {each['why']}" for each in unchecked] or [""]
+    warnings = locate(settings.warnings(), at_rest.stack_file.path)
+    columns = (Column("Stack", names=True), Column("File", leaves=1), Column("Not checked", folds=True))
+    checked = Table("Checked", columns, [(stack, at_rest.stack_file.path.name, each) for each in told])
     return CommandResult(
-        {"stack": stack, "problems": [], "unchecked": unchecked},
-        [
-            f"✓ the configuration of stack {stack} is sound",
-            *(f"· not checked: {each['what']}: {each['why']}" for each in unchecked),
-        ],
+        {"stack": stack, "problems": [], "warnings": located_documents(warnings), "unchecked": unchecked},
+        [*as_lines(warnings, "!"), f"✓ the configuration of stack {stack} is sound", checked],
     )
 
 

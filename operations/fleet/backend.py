@@ -83,10 +83,6 @@ class Backend:
         workspace = self._workspace(self.variables(name) if variables is None else variables)
         return select_stack(self.folders.project, name, workspace)
 
-    def known(self, name: str) -> Stack:
-        """Return a stack that the backend is known to have."""
-        return Stack.select(name, self._workspace(self.variables(name)))
-
     def names(self) -> list[str]:
         """Return the stacks of the project; raises CredfleetError `backend-unreachable`."""
         try:

@@ -24,27 +24,19 @@ Kubeconfig = Annotated[
 @command(
     app,
     "credfleet fleet status",
-    "credfleet fleet status --drift --output json",
+    "credfleet fleet status --output json",
     "PULUMI_BACKEND_URL=file:///srv/states credfleet fleet status",
 )
-def status(
-    *,
-    drift: Annotated[
-        bool,
-        typer.Option("--drift", help="Also compare with the clusters. Writes nothing."),
-    ] = False,
-    at_once: AtOnce = 2,
-    kubeconfig: Kubeconfig = None,
-) -> CommandResult:
+def status(at_once: AtOnce = 2) -> CommandResult:
     """Show tenants, accounts, last update, failures, and changed files of each stack.
 
-    Without --drift, it reads only states and files, and needs no key and no cluster.
+    It reads only states and files, and needs no key and no cluster.
 
     Exit code 1: a stack failed, or is unreadable.
     """
     from operations.fleet.status import fleet_status
 
-    return fleet_status(drift=drift, at_once=at_once, kubeconfig=kubeconfig)
+    return fleet_status(at_once)
 
 
 @command(
@@ -79,7 +71,7 @@ def split(
 
 
 Chosen = Annotated[
-    list[str] | None, typer.Argument(metavar="[STACK]...", help="Stacks of stacks.yaml. [default: all]")
+    list[str] | None, typer.Argument(metavar="STACK", help="Stacks of stacks.yaml. [default: all]")
 ]
 
 

@@ -6,11 +6,11 @@ What is moved keeps its objects in the cluster, and the name under which the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import Any, Final, TypeAlias
 
 from pulumi_sandbox import files
@@ -20,14 +20,17 @@ from pulumi_sandbox.protocol.values import Properties, Secret, Value
 from components.config.shards import STACKS, Shard, Shards, Stacks
 from components.credentials import KEY as CREDENTIALS
 from components.errors import ConfigurationError, CredfleetError, how_many
-from components.naming import HELD_AS, TENANT_NAMESPACE, TENANT_NAMESPACE_END
+from components.naming import HELD_AS
 from components.stack_config.stack import NAMESPACE, Settings
-from components.stack_config.tenant_files import DIGEST, PARTS, TenantFiles, owner_of, read_tenants
+from components.stack_config.tenant_file import PARTS, owner_of
+from components.stack_config.tenant_files import DIGEST, TenantFiles, read_tenants
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
 from operations.config.settings import read_settings
 from operations.fleet.backend import Backend, Exported, deployment_of
+from operations.fleet.plan import STORES, Split, propose
+from operations.fleet.regroup import regroup
 from operations.fleet.tenants import stacks_of
 from operations.folders import Folders
 from operations.sandbox.deployment import interruptible
@@ -36,238 +39,23 @@ from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Resource, Snapshot, decode, encode
 from operations.stack.yaml_file import load_yaml, merge
 
-_FIX: Final = "move the one with the other, or leave both"
-
-
-def regroup(
-    states: Mapping[str, Snapshot],
-    place: Callable[[Resource], str | None],
-    is_shared: Callable[[Resource], bool] = lambda _: False,
-) -> dict[str, Snapshot]:
-    """Return the states of stacks, each resource in the one where it belongs.
-
-    states: by stack; one that is to be made is empty. place: the stack of a resource and of all below it;
-    None: that of its parent. What moved resources refer to and what stays is copied, if it stands for nothing
-    outside: components, providers, and what is_shared says.
-    Raises CredfleetError `state-entangled`, where one of two has to know the other, or an update was not
-    finished.
-    """
-    homes: dict[str, str] = {}
-    for stack, snapshot in states.items():
-        if snapshot.pending or any(each.delete for each in snapshot.resources):
-            problem = "an update of it was not finished, so what it has is not known"
-            raise _entangled(f"stack {stack}", problem, "run refresh, then up")
-        for each in snapshot.resources:
-            homes[each.urn] = place(each) or homes.get(each.parent, stack)
-    found = {
-        stack: {each.urn: each for each in snapshot.resources if homes[each.urn] == stack}
-        for stack, snapshot in states.items()
-    }
-    for stack, snapshot in states.items():
-        known = {each.urn: each for each in snapshot.resources}
-
-        def bring(resource: Resource, to: str, known: Mapping[str, Resource] = known) -> None:
-            for urn in (*resource.references, resource.provider_urn):
-                if urn and _within(urn, to) not in found[to]:
-                    if (referred := known.get(urn)) is None:
-                        raise _entangled(
-                            resource.urn,
-                            f"it refers to {urn}, which its state lacks",
-                            "run pulumi state repair",
-                        )
-                    if referred.custom and not (referred.is_provider or is_shared(referred)):
-                        raise _entangled(
-                            resource.urn, f"it goes to stack {to} and refers to {urn}, which does not"
-                        )
-                    bring(referred, to)
-            moved = _moved(resource, to)
-            there = found[to].get(moved.urn)
-            if there is not None and there.id == moved.id:
-                return
-            if there is not None:
-                raise _entangled(resource.urn, f"stack {to} has one of that name already")
-            provider = found[to].get(moved.provider_urn)
-            reference = f"{provider.urn}::{provider.id}" if provider else ""
-            found[to][moved.urn] = replace(moved, provider=reference)
-
-        for each in snapshot.resources:
-            if homes[each.urn] != stack:
-                bring(each, homes[each.urn])
-            elif gone := [urn for urn in each.references if homes.get(urn) != stack]:
-                raise _entangled(
-                    each.urn, f"it stays in stack {stack} and refers to {gone[0]}, which does not"
-                )
-    return {stack: Snapshot(tuple(resources.values())) for stack, resources in found.items()}
-
-
-def _entangled(place: str, problem: str, fix: str = _FIX) -> CredfleetError:
-    return CredfleetError(code="state-entangled", place=place, problem=problem, fix=fix)
-
-
-def _moved(resource: Resource, to: str) -> Resource:
-    def named(references: Iterable[str]) -> tuple[str, ...]:
-        return tuple(_within(each, to) for each in references)
-
-    return replace(
-        resource,
-        urn=_within(resource.urn, to),
-        parent=_within(resource.parent, to),
-        provider=_within(resource.provider, to),
-        deleted_with=_within(resource.deleted_with, to),
-        dependencies=named(resource.dependencies),
-        replace_with=named(resource.replace_with),
-        aliases=named(resource.aliases),
-        property_dependencies={key: named(each) for key, each in resource.property_dependencies.items()},
-    )
-
-
-def _within(urn: str, stack: str) -> str:
-    """Return the name of a resource in another stack; that of the stack itself ends in the stack's."""
-    if not urn:
-        return urn
-    named = urns.parse(urn)
-    own = f"{named.project}-{stack}" if named.qualified_type == urns.ROOT_STACK_TYPE else named.name
-    return str(named._replace(stack=stack, name=own))
-
-
 MOST: Final = 100
 """Tenants of a stack that are proposed. The CLI writes the whole state of a stack at every step where a
 backend keeps files or buckets: a first update with 100 took a minute of its processor, one with 300 ten.
 """
 
-_STORES: Final = "credfleet:index:SecretStores"
 _ROSTER: Final = "pulumi-python:dynamic/credfleet:PoolRoster"
-_START: Final = "pulumi-python:dynamic/credfleet:PullSecretStart"
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
 _KEYS: Final = ("secretsprovider", "encryptedkey", "encryptionsalt")
 """What a stack's file says of who encrypts it."""
-_OWN: Final[Mapping[str, tuple[str, ...]]] = {
-    TENANT_NAMESPACE: ("tenants",),
-    "credfleet:index:TenantAccounts": ("tenants",),
-    "credfleet:index:TenantDeliveries": ("tenants",),
-    "credfleet:index:UserProvidedService": ("services", "instances"),
-    "credfleet:index:ServiceBinding": ("services", "instances"),
-    "credfleet:index:ServiceApp": ("services", "apps"),
-    "credfleet:index:AsoNamespaceCredential": ("asoCredentials", "namespaces"),
-    "credfleet:index:AsoResourceCredential": ("asoCredentials", "named"),
-    "credfleet:index:AsoServiceAccount": ("asoCredentials", "namespaces"),
-    "credfleet:index:AsoWorkloadIdentity": ("asoCredentials", "identities"),
-    "credfleet:index:AsoResources": ("asoCredentials", "resources"),
-    "credfleet:index:PullSecret": ("pullSecrets", "clusters"),
-    _START: ("pullSecrets", "clusters"),
-    "azure-native:resources:ResourceGroup": ("asoCredentials", "resourceGroups"),
-}
-"""Type of what stands right below the fleet → where the configuration has the entries it is named after."""
-
-_ENDS: Final = {
-    TENANT_NAMESPACE: TENANT_NAMESPACE_END,
-    "azure-native:resources:ResourceGroup": "-group",
-    _START: "-start",
-}
-_IN_STORES: Final = {"-credential": "providers", "-login": "providers", "-read": "reads", "-push": "pushes"}
-"""How names below the stores end → the map of the entries they are named after."""
-
-
-@dataclass(frozen=True)
-class Split:
-    """The stacks of a fleet as they are and as they would be.
-
-    before: as their file says it. had: tenant → the stacks whose states have it, where any does, whatever the
-    file says: two where a split was killed. files: all tenants of the folder they share.
-    """
-
-    name: str
-    before: Shards
-    after: Shards
-    files: TenantFiles
-    had: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
-
-    @cached_property
-    def homes(self) -> Mapping[str, str]:
-        """Each tenant's stack, as it would be."""
-        return {file.name: self.after.stack_of(file.name) for file in self.files.files}
-
-    @cached_property
-    def moves(self) -> Mapping[str, tuple[str, str]]:
-        """Tenant → from which stack it goes to which."""
-        moves: dict[str, tuple[str, str]] = {}
-        for tenant, to in self.homes.items():
-            was = self.had.get(tenant, (self.before.stack_of(tenant),))
-            if others := [stack for stack in was if stack != to]:
-                moves[tenant] = (others[0], to)
-        return moves
-
-    @property
-    def changed(self) -> Sequence[str]:
-        """The stacks that lose or gain a tenant, each after those to which it loses one.
-
-        So no tenant is in no state, whenever a split is killed.
-        Raises CredfleetError `stacks-in-a-circle`.
-        """
-        order = TopologicalSorter[str]()
-        for was, to in self.moves.values():
-            order.add(was, to)
-        try:
-            return [*order.static_order()]
-        except CycleError as error:
-            stacks = " and ".join(sorted({*error.args[1]}))
-            raise CredfleetError(
-                code="stacks-in-a-circle",
-                place=STACKS,
-                problem=f"stacks {stacks} give tenants to each other",
-                fix="move the tenants of one of them first, with another since; then those of the other",
-            ) from None
-
-    @cached_property
-    def _owners(self) -> Mapping[tuple[str, ...], str]:
-        files, of_namespaces = self.files.files, _OWN["credfleet:index:AsoServiceAccount"]
-        namespaces = {(*of_namespaces, str(each.data.get("namespace"))): each.name for each in files}
-        return {**namespaces, **{entry.place: file.name for file in files for entry in file.entries}}
-
-    def home(self, place: tuple[str, ...], otherwise: str) -> str:
-        """Return the stack of an entry of the configuration; otherwise: of one in no tenant's file."""
-        return self.homes[self._owners[place]] if place in self._owners else otherwise
-
-    def home_of(self, resource: Resource) -> str | None:
-        """Return the stack of what is named after an entry of a tenant's file; None for all else."""
-        named = urns.parse(resource.urn)
-        parent = named.qualified_type.rpartition("$")[0]
-        if parent.endswith(_STORES):
-            entry, _, end = named.name.partition("/")[2].rpartition("-")
-            place: tuple[str, ...] = ("secretStores", _IN_STORES.get(f"-{end}", ""))
-        elif parent.endswith(FLEET) and resource.type in _OWN:
-            entry, place = named.name.removesuffix(_ENDS.get(resource.type, "")), _OWN[resource.type]
-        else:
-            return None
-        return self.home((*place, entry.partition("/")[0]), "") or None
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The file of the project's stacks' part that says it."""
-        return self.after.model_dump(by_alias=True, exclude_none=True)
-
-
-def propose(name: str, before: Shards, tenants: Sequence[str], most: int) -> Shards:
-    """Return stacks with at most so many tenants each, as even as can be; those that are there stay.
-
-    name: of the first stack that there was; further ones are called after it.
-    """
-    stacks = [*before.stacks]
-    count = max(-(-len(tenants) // most), len(stacks))
-    if len(tenants) < count:
-        return before
-    further = (f"{name}-{number}" for number in range(2, count + 2 + len(stacks)))
-    stacks += [each for each in further if each not in stacks][: count - len(stacks)]
-    firsts = [tenants[len(tenants) * index // count] for index in range(count)]
-    shards = {stack: Shard(since=first) for stack, first in zip(stacks, firsts, strict=True)}
-    return before.model_copy(update={"stacks": {**shards, stacks[0]: Shard()}})
 
 
 def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandResult:
     """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it, or MOST.
 
-    Raises CredfleetError as `Folders.find`, `plan`, `regroup`, `ask`, `_files`, `Split.changed` and
-    `Backend.import_`; `state-changed`; SandboxError as `Backend.find`.
+    A tenant is in a state, or in two, whenever a split is killed, and protected in the one that it leaves.
+    Raises CredfleetError as `Folders.find`, `plan`, `regroup`, `ask`, `_files` and `Backend.import_`;
+    `state-changed`; SandboxError as `Backend.find`.
     """
     backend = Backend.find(Folders.find(Path.cwd()))
     folders = backend.folders
@@ -280,14 +68,17 @@ def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandRes
     moved, stacks = how_many(len(found.moves), "tenant"), len(found.after.stacks)
     ask(f"{moved} of {len(found.homes)} will go to another of {stacks} stacks. Go on?", yes=yes)
     with interruptible() as stopped:
-        move = _Move.of(backend, found, first, before).protected()
+        move = _Move.of(backend, found, first, before, stopped)
+        loses, gains = (dict.fromkeys(each) for each in zip(*found.moves.values(), strict=True))
+        for each in loses:
+            move.write(each, move.held(each))
         for path, text in _files(found, first).items():
             files.replace(path, text)
-        for each, state in move.states().items():
-            if stopped.is_set():
-                raise KeyboardInterrupt
-            move.refuse_changed(each)
-            backend.import_(each, state)
+        configs = {each: backend.stack(each).get_all_config() for each in found.changed}
+        for each in gains:
+            move.write(each, move.held(each) | move.final(each, configs[each]))
+        for each in loses:
+            move.write(each, move.final(each, configs[each]))
     return _told(found, "moved")
 
 
@@ -334,12 +125,12 @@ def plan(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Spli
 
 def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:
     """Return which stack of the project declares the pool that a stack claims from."""
-    for path in sorted(at_rest.project.stack_files.glob("Pulumi.*.yaml")):
+    for stack, path in at_rest.project.stacks().items():
         config = load_yaml(path).get("config") or {}
         pool = config.get(f"{NAMESPACE}accountPool")
         own = isinstance(pool, dict) and "from" not in pool and pool.get("namespace", "account-pool")
         if settings.account_pool and own == settings.account_pool.namespace:
-            return path.name[len("Pulumi.") : -len(".yaml")]
+            return stack
     return None
 
 
@@ -373,29 +164,7 @@ def _files(found: Split, first: StackAtRest) -> dict[Path, str]:
     root = first.project.directory
     paths = {stack: first.project.stack_file(stack) for stack in found.after.stacks}
     documents = {stack: load_yaml(path) for stack, path in paths.items() if path.exists()}
-    _refuse_held_otherwise(found, first, paths, documents)
-    texts: dict[Path, str] = {}
-    for stack in found.changed:
-        document = _completed(found, stack, documents.get(stack) or _stack_file(first), documents, paths)
-        if document != documents.get(stack):
-            former = paths[stack].read_text(encoding="utf-8") if stack in documents else ""
-            texts[paths[stack]] = merge(former, document)
-    path = root / STACKS
-    former = path.read_text(encoding="utf-8") if path.exists() else ""
-    document = load_yaml(path) if former else {"fleets": {}}
-    fleets = {**document["fleets"], found.name: found.document}
-    return {**texts, path: merge(former, {**document, "fleets": fleets})}
-
-
-_Documents: TypeAlias = Mapping[str, dict[str, Any]]
-
-
-def _refuse_held_otherwise(
-    found: Split, first: StackAtRest, paths: Mapping[str, Path], documents: _Documents
-) -> None:
-    held = {
-        stack: _config(document).get(f"{NAMESPACE}{HELD_AS}", stack) for stack, document in documents.items()
-    }
+    held = {stack: _config(each).get(f"{NAMESPACE}{HELD_AS}", stack) for stack, each in documents.items()}
     own = held[first.stack]
     if strange := [stack for stack in found.changed if held.get(stack, own) != own]:
         raise CredfleetError(
@@ -405,10 +174,25 @@ def _refuse_held_otherwise(
             " would be written again",
             fix="share tenants out among stacks of one heldAs: docs/adr/0010-held-as.md",
         )
+    texts: dict[Path, str] = {}
+    for stack in found.changed:
+        document = _completed(found, stack, documents.get(stack) or _stack_file(first), documents, paths)
+        if document != documents.get(stack):
+            former = paths[stack].read_text(encoding="utf-8") if stack in documents else ""
+            texts[paths[stack]] = merge(former, document)
+    path = root / STACKS
+    former = path.read_text(encoding="utf-8") if path.exists() else ""
+    document = load_yaml(path) if former else {"fleets": {}}
+    fleets = {**document["fleets"], found.name: found.after.model_dump(by_alias=True, exclude_none=True)}
+    return {**texts, path: merge(former, {**document, "fleets": fleets})}
 
 
 def _completed(
-    found: Split, stack: str, document: dict[str, Any], documents: _Documents, paths: Mapping[str, Path]
+    found: Split,
+    stack: str,
+    document: dict[str, Any],
+    documents: Mapping[str, dict[str, Any]],
+    paths: Mapping[str, Path],
 ) -> dict[str, Any]:
     """Return the file of a stack with the credentials of its tenants, which other stacks have encrypted."""
     name = f"{NAMESPACE}{CREDENTIALS}"
@@ -455,7 +239,8 @@ def _stack_file(first: StackAtRest) -> dict[str, Any]:
             config[f"{NAMESPACE}{section}"] = {k: each for k, each in given.items() if k not in of_tenants}
     config.setdefault(f"{NAMESPACE}{HELD_AS}", first.stack)
     key = _key(load_yaml(first.stack_file.path))
-    if not key and (sealed := [name for name, value in config.items() if _is_sealed(value)]):
+    sealed = [name for name, value in config.items() if '{"secure": ' in json.dumps(value, default=str)]
+    if sealed and not key:
         raise CredfleetError(
             code="credential-missing",
             place=str(first.stack_file.path),
@@ -465,17 +250,15 @@ def _stack_file(first: StackAtRest) -> dict[str, Any]:
     return {**key, "config": config}
 
 
-def _is_sealed(value: Any) -> bool:
-    if isinstance(value, dict):
-        return value.keys() == {"secure"} or any(map(_is_sealed, value.values()))
-    return isinstance(value, list) and any(map(_is_sealed, value))
+_Resources: TypeAlias = dict[str, Resource]
+"""Resources of a state, in their order, by URN."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
     """The states of a fleet's stacks as they are, encrypted, and as they come apart, in plaintext.
 
-    Nothing but the process has them in plaintext.
+    Nothing but the process has them in plaintext. known: as this move wrote them last.
     """
 
     backend: Backend
@@ -484,87 +267,59 @@ class _Move:
     were: Mapping[str, Snapshot]
     are: Mapping[str, Snapshot]
     like: Exported
+    stopped: Event
+    known: dict[str, Exported]
 
     @classmethod
-    def of(cls, backend: Backend, found: Split, first: StackAtRest, before: _States) -> _Move:
+    def of(cls, backend: Backend, found: Split, first: StackAtRest, before: _States, stopped: Event) -> _Move:
         """Read the states; raises as `regroup` where they do not come apart."""
         were = {
             stack: decode(deployment_of(backend.exported(stack, in_plain=True) if stack in before else {}))
             for stack in found.changed
         }
         are = regroup(were, found.home_of, lambda resource: resource.type == _ROSTER)
-        return cls(backend, found, before, were, are, before[first.stack])
+        return cls(backend, found, before, were, are, before[first.stack], stopped, {**before})
 
-    def protected(self) -> _Move:
-        """Protect what a stack loses in its state, so that no update deletes it if the move is killed."""
-        before = {**self.before}
-        for stack in self.found.changed:
-            stays = {each.urn for each in self.are[stack].resources}
-            lost = {each.urn for each in self.were[stack].resources} - stays
-            if lost:
-                self.refuse_changed(stack)
-                self.backend.import_(stack, _protecting(self.before[stack], lost))
-                before[stack] = self.backend.exported(stack)
-        return replace(self, before=before)
-
-    def states(self) -> dict[str, Exported]:
-        """Make the stacks that are new; return what each is to import, in the order of `Split.changed`."""
-        made = {stack: self.backend.stack(stack) for stack in self.found.changed}
-        common = _Common(
-            self.found, self.were, {stack: each.get_all_config() for stack, each in made.items()}
-        )
+    def held(self, stack: str) -> _Resources:
+        """Return what a stack had, protected where it loses it, so that no update deletes it before."""
+        stays = {each.urn for each in self.are[stack].resources}
+        had = self.were[stack].resources
         return {
-            stack: self._state(
-                stack, Snapshot(tuple(common.of(stack, each) for each in self.are[stack].resources))
-            )
-            for stack in made
+            each.urn: each if each.urn in stays else replace(each, other={**each.other, "protect": True})
+            for each in had
         }
 
-    def refuse_changed(self, stack: str) -> None:
-        """Raise CredfleetError `state-changed` where a stack was updated since its state was read."""
-        if stack in self.before and self.backend.exported(stack) != self.before[stack]:
+    def final(self, stack: str, config: Mapping[str, Any]) -> _Resources:
+        """Return what a stack has in the end. config: as the CLI gives it to a program."""
+        return {each.urn: self._declared(stack, each, config) for each in self.are[stack].resources}
+
+    def write(self, stack: str, resources: _Resources) -> None:
+        """Replace a state. Raises CredfleetError `state-changed` where the stack was updated since."""
+        if self.stopped.is_set():
+            raise KeyboardInterrupt("a signal")
+        if stack in self.known and self.backend.exported(stack) != self.known[stack]:
             raise CredfleetError(
                 code="state-changed",
                 place=f"stack {stack}",
                 problem="it was updated while its tenants were to be moved",
                 fix=f"run it again when no update runs: `credfleet fleet split --stack {stack} --write`",
             )
-
-    def _state(self, stack: str, snapshot: Snapshot) -> Exported:
-        own = self.before.get(stack, self.like)
         exports = [self.like, *self.before.values()]
         features = {feature for each in exports for feature in each.get("features") or ()}
-        provider = (
-            deployment_of(own).get("secrets_providers") or deployment_of(self.like)["secrets_providers"]
-        )
-        return {
+        own, like = (deployment_of(each) for each in (self.before.get(stack, {}), self.like))
+        state = {
             "version": max(each["version"] for each in exports),
             **({"features": sorted(features)} if features else {}),
-            "deployment": {**encode(snapshot), "secrets_providers": provider},
+            "deployment": {
+                **encode(Snapshot(tuple(resources.values()))),
+                "secrets_providers": own.get("secrets_providers") or like["secrets_providers"],
+            },
         }
+        self.backend.import_(stack, state)
+        self.known[stack] = self.backend.exported(stack)
 
-
-def _protecting(exported: Exported, lost: Collection[str]) -> Exported:
-    deployment = deployment_of(exported)
-    resources = [
-        {**each, "protect": True} if each["urn"] in lost else each for each in deployment["resources"]
-    ]
-    return {**exported, "deployment": {**deployment, "resources": resources}}
-
-
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """What every stack of a fleet has for itself, made as the next update of each would make it.
-
-    states: as they were. configs: as the CLI gives them to a program.
-    """
-
-    found: Split
-    states: Mapping[str, Snapshot]
-    configs: Mapping[str, Mapping[str, Any]]
-
-    def of(self, stack: str, resource: Resource) -> Resource:
-        """Return a resource of a stack, if it is such a one, as the stack will declare it."""
+    def _declared(self, stack: str, resource: Resource, config: Mapping[str, Any]) -> Resource:
+        """Return what every stack of a fleet has for itself as the next update of this one would make it."""
         match resource.type:
             case urns.ROOT_STACK_TYPE:
                 return replace(resource, outputs=resource.outputs if self._had(stack, resource) else {})
@@ -580,27 +335,26 @@ class _Common:
                 if files:
                     given[DIGEST] = TenantFiles(files).digest(())
                 return replace(resource, inputs=given, outputs=had.outputs if had else {})
-            case type_ if type_ == _STORES:
+            case type_ if type_ == STORES:
                 outputs = resource.outputs if self._had(stack, resource) else {}
                 given = {**resource.inputs, "stores": self._stores(stack)}
                 return replace(resource, inputs=given, outputs=outputs)
             case type_ if type_ == _ROSTER:
                 return _with(resource, {"claims": self._claims(stack)}, ())
             case type_ if type_ == _DYNAMIC:
-                config = self.configs[stack].items()
                 values: Properties = {
-                    key: Secret(each.value) if each.secret else each.value for key, each in config
+                    key: Secret(each.value) if each.secret else each.value for key, each in config.items()
                 }
                 return _with(resource, values, [key for key in resource.inputs if ":" in key])
             case _:
                 return resource
 
     def _had(self, stack: str, resource: Resource) -> Resource | None:
-        had = self.states[stack].resources
+        had = self.were[stack].resources
         return next((each for each in had if each.urn == resource.urn), None)
 
     def _all(self, type_: str) -> Iterator[tuple[str, Properties]]:
-        for stack, state in self.states.items():
+        for stack, state in self.were.items():
             yield from ((stack, each.inputs) for each in state.resources if each.type == type_)
 
     def _claims(self, stack: str) -> list[Value]:
@@ -615,7 +369,7 @@ class _Common:
     def _stores(self, stack: str) -> Properties:
         """Return the stores of a stack's tenants, and its own."""
         found: Properties = {}
-        for was, inputs in self._all(_STORES):
+        for was, inputs in self._all(STORES):
             stores = inputs.get("stores")
             for key, title in stores.items() if isinstance(stores, dict) else ():
                 if self.found.home(("secretStores", "stores", key), was) == stack:

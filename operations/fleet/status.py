@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
@@ -20,21 +19,21 @@ from operations.fleet.backend import Backend, deployment_of
 from operations.fleet.tenants import tenants_in
 from operations.folders import Folders
 from operations.review.record import find_undeployed
-from operations.sandbox.deployment import deploy, interruptible
 from operations.sandbox.results import held_back, list_claimed
 from operations.stack.at_rest import StackAtRest
 from operations.stack.project_file import Project
 from operations.stack.state import Snapshot, decode
 
 _CHANGED: Final = "changed since"
+_DEPLOYED: Final = "as deployed"
 
 
 @dataclass(frozen=True, slots=True)
 class StackStanding:
     """One stack. waiting: what its configuration asks for and it does not declare yet.
 
-    files: whether they are what it was last updated with. updated: when, RFC 3339; None for never.
-    drift: what a refresh would find; None if that was not looked for.
+    files: whether they are what it was last updated with, and all of that is done. updated: when, RFC 3339;
+    None for never.
     """
 
     stack: str
@@ -44,37 +43,29 @@ class StackStanding:
     files: str = "never deployed"
     updated: str | None = None
     failures: tuple[str, ...] = ()
-    drift: str | None = None
 
 
-def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | None = None) -> CommandResult:
-    """Return how each stack of the project here stands.
+def fleet_status(at_once: int = 1) -> CommandResult:
+    """Return how each stack of the project here stands, so many asked at the same time.
 
-    drift: whether to look for it, in so many stacks at the same time.
     Raises SandboxError as `Backend.find`; CredfleetError as `Folders.find` and `Backend.names`.
     """
     folders = Folders.find(Path.cwd())
-    project, backend = Project.load(folders.project), Backend.find(folders, kubeconfig)
+    project, backend = Project.load(folders.project), Backend.find(folders)
     known = {*backend.names()}
-    files = {path.name[len("Pulumi.") : -len(".yaml")] for path in project.stack_files.glob("Pulumi.*.yaml")}
-    with interruptible() as stopped, ThreadPoolExecutor(at_once) as threads:
-        look = partial(_standing, backend, known, drift=drift, stopped=stopped)
-        found = [*threads.map(look, sorted({*known, *files}))]
-    if stopped.is_set():
-        raise KeyboardInterrupt
+    with ThreadPoolExecutor(at_once) as threads:
+        found = [*threads.map(partial(_standing, backend, known), sorted({*known, *project.stacks()}))]
     failed = [each for each in found if each.failures]
     columns = (
         Column("Stack", names=True),
         *("Tenants", "Accounts", Column("Waiting", leaves=2), "Files", Column("Last update", leaves=1)),
-        *(["Drift"] if drift else []),
         Column("Failures", folds=True),
     )
     rows = [
         (
             each.stack,
             *(str(count) for count in (each.tenants, each.accounts, each.waiting)),
-            *(each.files, each.updated or "-", *([each.drift or "-"] if drift else [])),
-            "; ".join(each.failures),
+            *(each.files, each.updated or "-", "; ".join(each.failures)),
         )
         for each in found
     ]
@@ -85,11 +76,9 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     return CommandResult(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
 
 
-def _standing(
-    backend: Backend, known: Collection[str], stack: str, *, drift: bool, stopped: Event
-) -> StackStanding:
+def _standing(backend: Backend, known: Collection[str], stack: str) -> StackStanding:
     """Return how a stack stands; what keeps it from being read is a failure of it alone."""
-    if stack not in known or stopped.is_set():
+    if stack not in known:
         return StackStanding(stack)
     try:
         deployment = deployment_of(backend.exported(stack))
@@ -97,25 +86,16 @@ def _standing(
         files, problem = _files(backend.folders, stack, snapshot)
     except (ExplainedError, SandboxError) as error:
         return StackStanding(stack, files="unknown", failures=(f"{error.place}: {error.problem}",))
-    found = StackStanding(
+    failures = (*_failures(stack, snapshot), *backend.last_failure(stack))
+    return StackStanding(
         stack,
         tenants=len(tenants_in(deployment)),
         accounts=len(list_claimed(snapshot.resources, ())),
         waiting=len(held_back(snapshot.resources)),
-        files=files,
+        files="deployed in part" if failures and files == _DEPLOYED else files,
         updated=deployment["manifest"].get("time") if snapshot.resources else None,
-        failures=(*_failures(stack, snapshot), *backend.last_failure(stack), *problem),
+        failures=(*failures, *problem),
     )
-    return _drifted(backend, found, stopped) if drift and snapshot.resources else found
-
-
-def _drifted(backend: Backend, found: StackStanding, stopped: Event) -> StackStanding:
-    """Have the CLI say what a refresh of a stack would find, which writes nothing down."""
-    looked = deploy(backend.known(found.stack).preview_refresh, lambda _: None, stopped)
-    if looked.exit_code:
-        return replace(found, drift="unknown", failures=(*found.failures, "; ".join(looked.errors)))
-    others = sum(count for op, count in looked.changes.items() if op != "same")
-    return replace(found, drift=how_many(others, "resource"))
 
 
 def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple[str, ...]]:
@@ -125,7 +105,7 @@ def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple
         return "no file", ()
     at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
     try:
-        return (_CHANGED if find_undeployed(at_rest, snapshot, read_settings(at_rest)) else "as deployed"), ()
+        return (_CHANGED if find_undeployed(at_rest, snapshot, read_settings(at_rest)) else _DEPLOYED), ()
     except CredfleetError as error:
         return _CHANGED, (str(error).partition("\n")[0],)
 

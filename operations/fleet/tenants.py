@@ -53,7 +53,8 @@ def stacks_of(
     """
     named, found = {*stacks}, dict[str, list[str]]()
     for stack, deployment in states.items():
-        if stack in named or (held_as and any(each.endswith(f"/{held_as}") for each in _holders(deployment))):
+        holders = (stack_of(str(each.get("inputs", {}).get("holder"))) for each in _alive(deployment))
+        if stack in named or (held_as and any(each and each.endswith(f"/{held_as}") for each in holders)):
             for tenant in tenants_in(deployment):
                 found.setdefault(tenant, []).append(stack)
     return found
@@ -61,12 +62,6 @@ def stacks_of(
 
 def _alive(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     return (each for each in deployment.get("resources") or () if not each.get("delete"))
-
-
-def _holders(deployment: Mapping[str, Any]) -> Iterator[str]:
-    for each in _alive(deployment):
-        if holder := stack_of(str(each.get("inputs", {}).get("holder"))):
-            yield holder
 
 
 def refuse_strays(at_rest: StackAtRest, settings: Settings, states: Callable[[], States]) -> None:

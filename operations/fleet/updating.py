@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
-from pulumi_sandbox.services import Step
+from pulumi_sandbox.services.progress import Step
 
 from components.account_pool.forecast.forecast import parse
 from components.config.shards import STACKS, Shards, Stacks

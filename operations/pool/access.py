@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
-from dataclasses import dataclass, fields
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 
 import typer
 from pulumi_sandbox.steering import visible
 
+from components.cluster_target import ClusterTarget, in_pod, typed_options
+from components.connection import NoReply, connect
 from components.errors import CredfleetError, Misused, Problem
 from operations.cli.inputs import ask
 from operations.cli.options import ClusterOption, YesOption, stack_option
@@ -27,20 +26,13 @@ _NOT_FOUND: Final = 404
 _MISSING: Final = "it does not exist; if it held a pool, its accounts and claims are gone"
 
 if TYPE_CHECKING:
-    from components.account_pool.core.pool import Pool
-    from components.account_pool.settings import AccountPool
-    from components.connection import ClusterTarget
+    from components.account_pool.core.pool_operator import PoolOperator
+    from components.account_pool.settings import AccountPool, PoolCluster
     from components.stack_config.models import Cluster
 
 
 def _namespace_option(help_: str) -> Any:
     return typer.Option("--namespace", "-n", help=help_, show_default=False)
-
-
-def part_option(whole: str) -> Any:
-    """Return an option that names a part of a pool or a type."""
-    help_ = f"Part of the {whole}. Can be repeated, once for each key."
-    return typer.Option("--partition", metavar="KEY=VALUE", help=help_)
 
 
 NamespaceOption = Annotated[
@@ -50,25 +42,13 @@ NamedNamespaceOption = Annotated[str, _namespace_option("Namespace of the pool. 
 ContextOption = Annotated[
     str | None,
     typer.Option(
-        "--context",
-        metavar="NAME",
-        help="Context of the kubeconfig. [default: the stack's, otherwise the current one]",
+        "--context", help="Context of the kubeconfig. [default: the stack's, otherwise the current one]"
     ),
 ]
-TenantOption = Annotated[str, typer.Option("--tenant", help="Name of the tenant.")]
 PoolStackOption = Annotated[str | None, stack_option("Stack of the pool and cluster.")]
 ClusterStackOption = Annotated[
     str | None, stack_option("Stack whose configuration is read, and with --live its cluster.")
 ]
-PartOption = Annotated[list[str] | None, part_option("pool")]
-
-
-class By(StrEnum):
-    """By what accounts are told together: whose they are, which stack holds them, or what they are."""
-
-    TENANT = "tenant"
-    STACK = "stack"
-    TYPE = "type"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,37 +57,45 @@ class PoolTarget:
 
     uid: of kube-system, which the cluster must have; None does not check it. Without a file it is the sandbox
     of this folder while that runs, else the cluster of KUBECONFIG; without a context the current.
-    typed: the other options by which a stack was named.
+    stack: whose pool it is. typed: the other options by which it was named. writes: whether a command writes
+    to it; yes: whether its user has agreed to that.
     """
 
-    namespace: NamespaceOption = DEFAULT_NAMESPACE
-    kubeconfig: ClusterOption = None
-    context: ContextOption = None
+    namespace: str = DEFAULT_NAMESPACE
+    kubeconfig: Path | None = None
+    context: str | None = None
     uid: str | None = None
+    stack: str | None = None
     typed: str = ""
+    writes: bool = False
+    yes: bool = False
 
     @classmethod
-    def of_stack(cls, pool: AccountPool, cluster: Cluster, kubeconfig: Path | None) -> PoolTarget:
-        """Return the pool of a stack in the cluster it means, by another kubeconfig if one is named."""
+    def of_stack(
+        cls,
+        stack: str,
+        pool: AccountPool,
+        cluster: Cluster,
+        kubeconfig: Path | None,
+        context: str | None = None,
+    ) -> PoolTarget:
+        """Return the pool of a stack in the cluster it means, by other options where they are given."""
         of_pool = (pool.from_ and pool.from_.cluster) or cluster
-        stated = Path(of_pool.kubeconfig) if of_pool.kubeconfig else None
-        return cls(
-            namespace=pool.namespace,
-            kubeconfig=kubeconfig or stated,
-            context=of_pool.context,
-            uid=of_pool.uid,
+        return replace(
+            _in_cluster(of_pool, stack, kubeconfig, context), namespace=pool.namespace, stack=stack
         )
 
     def advise(self, text: str) -> str:
         """Return advice whose commands name this pool's namespace alone, with all that it was named by."""
-        cluster = self.typed or typed_options(kubeconfig=self.kubeconfig, context=self.context)
-        named = rf"(-n|--namespace) {re.escape(self.namespace)}(?![\w.-])"
-        return re.sub(named, lambda found: f"{found[0]}{cluster}", text)
+        file = None if self.kubeconfig is None else str(self.kubeconfig)
+        return ClusterTarget(self.context, file).advise(text, self.typed, self.namespace)
+
+    def for_a_look(self) -> PoolTarget:
+        """Return the same pool where nothing is written."""
+        return replace(self, writes=False)
 
     def target(self) -> ClusterTarget:
         """Return the cluster. Raises CredfleetError, code `no-cluster`, when there is none."""
-        from components.connection import ClusterTarget, in_pod
-
         kubeconfig = self.kubeconfig
         sandbox = None if kubeconfig else _of_sandbox()
         if self.context in (None, CONTEXT):
@@ -131,23 +119,24 @@ class PoolTarget:
         file = None if kubeconfig is None else str(kubeconfig)
         return ClusterTarget(context=self.context, kubeconfig=file, uid=self.uid)
 
-    def open(self, manager: str | None = None) -> Pool:
-        """Open the pool, and say which it is; raises as `target`, `agree` and `Pool.open`.
+    def open(self, manager: str | None = None) -> PoolOperator:
+        """Open the pool, and say which it is; raises as `told` and `Pool.open`.
 
         manager: under which name the API server books what is written; None means a claimer's.
         """
         from components.account_pool.core.config_map import PoolConfigMap
-        from components.account_pool.core.pool import CLAIMS, Pool
+        from components.account_pool.core.pool import CLAIMS
+        from components.account_pool.core.pool_operator import PoolOperator
 
         target = self.told()
-        pool = Pool.open(target, self.namespace, manager=manager or CLAIMS)
+        pool = PoolOperator.open(target, self.namespace, manager=manager or CLAIMS)
         if pool.settings == PoolConfigMap() and not pool.is_declared():
             gone = namespace_problem(target, self.namespace)
             if gone is not None and gone.problem == _MISSING:  # of one that is going, claims may be released
                 raise CredfleetError(code="no-pool", place=gone.place, problem=gone.problem, fix=gone.fix)
         return pool
 
-    def open_existing(self, manager: str | None = None) -> Pool:
+    def open_existing(self, manager: str | None = None) -> PoolOperator:
         """Open a pool that is there; raises as `open`, and CredfleetError of code `no-pool` for none."""
         pool = self.open(manager)
         if not (pool.is_declared() or pool.members()):
@@ -160,24 +149,28 @@ class PoolTarget:
         return pool
 
     def told(self) -> ClusterTarget:
-        """Return the cluster, having said which it is; raises as `target` and `agree`."""
+        """Return the cluster, having said which it is; raises as `target`.
+
+        Asks before a write to a cluster that only KUBECONFIG names, and no stack of this folder is on; raises
+        CredfleetError `not-confirmed`.
+        """
         target = self.target()
-        if self.is_told:
+        if self.writes or self.kubeconfig is None:
             file = target.kubeconfig or os.environ.get("KUBECONFIG", "")
             file = file or "the cluster of this pod"
             named = "the sandbox of this folder" if self.kubeconfig is None and target.kubeconfig else file
             at = f"context {target.context} of {named}" if target.context else named
             typer.echo(visible(f"· pool {self.namespace}, {at}"), err=True)
-        self.agree(target)
+        is_agreed = self.yes or not self.writes
+        if is_agreed or target.kubeconfig or target.context or in_pod():
+            return target
+        server = connect(target).server
+        if server not in _known_servers():
+            question = (
+                f"KUBECONFIG leads to {server}, and neither an option nor a stack here names that cluster."
+            )
+            ask(f"{question} Write to pool {self.namespace} there?", yes=False)
         return target
-
-    @property
-    def is_told(self) -> bool:
-        """Whether opening it says which cluster it is in: where no option did."""
-        return self.kubeconfig is None
-
-    def agree(self, target: ClusterTarget) -> None:
-        """Go on: a look does no harm."""
 
 
 def cluster_of(stack: str | None, kubeconfig: Path | None, context: str | None) -> PoolTarget:
@@ -186,7 +179,12 @@ def cluster_of(stack: str | None, kubeconfig: Path | None, context: str | None) 
         return PoolTarget(kubeconfig=kubeconfig, context=context)
     from operations.config.settings import settings_of
 
-    meant = settings_of(stack).cluster
+    return _in_cluster(settings_of(stack).cluster, stack, kubeconfig, context)
+
+
+def _in_cluster(
+    meant: Cluster | PoolCluster, stack: str, kubeconfig: Path | None, context: str | None
+) -> PoolTarget:
     stated = Path(meant.kubeconfig) if meant.kubeconfig else _remembered(stack)
     return PoolTarget(kubeconfig=kubeconfig or stated, context=context or meant.context, uid=meant.uid)
 
@@ -197,7 +195,6 @@ def namespace_problem(target: ClusterTarget, namespace: str) -> Problem | None:
     An API server that does not answer, or does not let this user look, tells neither.
     """
     from components.account_pool.core.rebirth import RUNBOOK
-    from components.connection import NoReply, connect
 
     try:
         found = connect(target).call("GET", f"/api/v1/namespaces/{namespace}")
@@ -210,95 +207,73 @@ def namespace_problem(target: ClusterTarget, namespace: str) -> Problem | None:
     return Problem(
         f"namespace {namespace}",
         "it is being deleted, with every account and claim in it" if is_going else _MISSING,
-        "run `pulumi refresh`, then `pulumi up`, in the project of the stack that declares the pool;"
+        ("check its name; if that is right, " if is_missing else "")
+        + "run `pulumi refresh`, then `pulumi up`, in the project of the stack that declares the pool;"
         f" see {RUNBOOK}",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolOptions(PoolTarget):
-    """The pool a command means: by its options, and for what they leave open by a stack."""
+class PoolOptions:
+    """How a command that only looks names a pool: by its options, and for what they leave open by a stack."""
+
+    WRITES: ClassVar = False
 
     namespace: NamespaceOption = ""
+    kubeconfig: ClusterOption = None
+    context: ContextOption = None
     stack: PoolStackOption = None
+    yes: bool = False
 
-    def __post_init__(self) -> None:
-        """Fill in what a stack says; raises as `settings_of` and `pool_of`."""
-        _fill(self)
+    def resolve(self) -> PoolTarget:
+        """Return the pool; raises as `settings_of` and `pool_of`."""
+        found = PoolTarget(kubeconfig=self.kubeconfig, context=self.context)
+        if self.stack is not None:
+            from operations.config.settings import pool_of, settings_of
+
+            settings = settings_of(self.stack)
+            pool = pool_of(settings, self.stack)
+            found = PoolTarget.of_stack(self.stack, pool, settings.cluster, self.kubeconfig, self.context)
+        return replace(
+            found,
+            namespace=self.namespace or found.namespace,
+            typed=typed_options(stack=self.stack, kubeconfig=self.kubeconfig, context=self.context),
+            writes=self.WRITES,
+            yes=self.yes,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritablePoolOptions(PoolOptions):
-    """A pool that a command writes to."""
+    """How a command names a pool that it writes to."""
+
+    WRITES: ClassVar = True
 
     yes: YesOption = False
 
-    @property
-    def is_told(self) -> bool:
-        """Whether opening it says which cluster it is in: a write always does."""
-        return True
-
-    def agree(self, target: ClusterTarget) -> None:
-        """Ask before a write to a cluster that only KUBECONFIG names, and no stack of this folder is on.
-
-        Raises CredfleetError, code `not-confirmed`.
-        """
-        from components.connection import connect, in_pod
-
-        if self.yes or target.kubeconfig or target.context or in_pod():
-            return
-        server = connect(target).server
-        if server not in _known_servers():
-            question = (
-                f"KUBECONFIG leads to {server}, and neither an option nor a stack here names that cluster."
-            )
-            ask(f"{question} Write to pool {self.namespace} there?", yes=False)
-
-    def for_a_look(self) -> PoolTarget:
-        """Return the same pool where nothing is written."""
-        return PoolTarget(**{each.name: getattr(self, each.name) for each in fields(PoolTarget)})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedPoolOptions(WritablePoolOptions):
-    """A pool that has to be named, by its namespace or a stack, since something is taken from it by hand."""
+class NamedPoolOptions(PoolOptions):
+    """How a pool is named that an account is taken from, or given back to, by hand."""
+
+    WRITES: ClassVar = True
 
     namespace: NamedNamespaceOption = ""
+    yes: YesOption = False
 
     def __post_init__(self) -> None:
-        """Fill in what a stack says. Raises Misused where nothing names it, and as `PoolOptions`."""
+        """Raise Misused where nothing names it."""
         if not self.namespace and self.stack is None:
             raise Misused(
                 place="--namespace",
                 problem="an account is taken from a pool or given back to it, and none is named",
                 fix=f"add --namespace {DEFAULT_NAMESPACE}, or --stack with the name of a stack",
             )
-        _fill(self)
 
 
-def typed_options(**values: object) -> str:
-    """Return options as they are typed, each after a space."""
-    given = {name: value for name, value in values.items() if value is not None}
-    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given.items())
-
-
-def _fill(where: PoolOptions) -> None:
-    """Fill in what a stack says of a pool, or else the usual namespace."""
-    typed = typed_options(stack=where.stack, kubeconfig=where.kubeconfig, context=where.context)
-    given: dict[str, object] = {"typed": typed, "namespace": where.namespace or DEFAULT_NAMESPACE}
-    if where.stack is not None:
-        from operations.config.settings import pool_of, settings_of
-
-        settings = settings_of(where.stack)
-        found = PoolTarget.of_stack(pool_of(settings, where.stack), settings.cluster, where.kubeconfig)
-        given |= {
-            "namespace": where.namespace or found.namespace,
-            "kubeconfig": found.kubeconfig or _remembered(where.stack),
-            "context": where.context or found.context,
-            "uid": found.uid,
-        }
-    for name, value in given.items():
-        object.__setattr__(where, name, value)
+PoolToRead: TypeAlias = Annotated[PoolTarget, PoolOptions]
+PoolToWrite: TypeAlias = Annotated[PoolTarget, WritablePoolOptions]
+NamedPool: TypeAlias = Annotated[PoolTarget, NamedPoolOptions]
 
 
 def _folders() -> Folders | None:
@@ -310,7 +285,8 @@ def _folders() -> Folders | None:
 
 def _of_sandbox() -> Path | None:
     """Return the kubeconfig of the sandbox that runs in this folder."""
-    from pulumi_sandbox.services import ControlPlane, Part
+    from pulumi_sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.parts import Part
 
     folders = _folders()
     plane = ControlPlane.find(folders.control_plane) if folders else None
@@ -335,51 +311,3 @@ def _known_servers() -> set[str]:
     folders = _folders()
     kept = folders.sandbox.glob("*.cluster.json") if folders else ()
     return {former.server.rstrip("/") for path in kept if (former := StackCluster.recall(path))}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimOptions:
-    """The account that is asked for: by its type, or by a plan that the rules of the stack serve.
-
-    holder: None when it was left out.
-    """
-
-    tenant: TenantOption
-    type: Annotated[
-        str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
-    ] = None
-    plan: Annotated[
-        str | None,
-        typer.Option("--plan", help="Plan instead of a type. The rules of the stack select the pool."),
-    ] = None
-    region: Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")] = None
-    hyperscaler_region: Annotated[
-        str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
-    ] = None
-    hyperscaler: Annotated[
-        str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any cloud.")
-    ] = None
-    shared: Annotated[
-        bool, typer.Option("--shared", help="Claim a place on a shared account. --slot names it.")
-    ] = False
-    slot: Annotated[
-        str | None,
-        typer.Option(
-            "--slot",
-            help="Slot of the claim. [default: the stack's, otherwise main]",
-        ),
-    ] = None
-    spill: Annotated[
-        bool, typer.Option("--spill", help="Claim one more account if those of the slot are full.")
-    ] = False
-    partition: PartOption = None
-    holder: Annotated[str | None, typer.Option("--holder", help="Holder of the account. [default: cli]")] = (
-        None
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionalClaimOptions(ClaimOptions):
-    """The account that is asked for, where something else may be asked for instead; then nothing is set."""
-
-    tenant: TenantOption = ""

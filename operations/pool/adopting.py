@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from components.account_pool.core.adoption import SlotNames
-from components.account_pool.core.model import Claimed, ClaimRequest
+from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import OPERATOR
+from components.account_pool.core.records import Claimed
 from components.account_pool.rules import Fault
 from components.account_pool.settings import AccountPool
 from components.errors import Misconfigured, Misused, Withheld
@@ -17,29 +18,22 @@ from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.config.settings import pool_of, read_settings
 from operations.folders import stack_here
-from operations.pool.access import WritablePoolOptions
-from operations.pool.maintenance import and_flush
+from operations.pool.access import PoolTarget
+from operations.pool.options import AdoptionOptions
 
 _TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)")
 
 
-def adopt(
-    where: WritablePoolOptions,
-    *,
-    organization: str,
-    mapped: Sequence[str],
-    slot: str | None,
-    holder: str | None,
-) -> CommandResult:
-    """Report the accounts that bear an owner and no claim; with `--yes`, claim each for its owner.
+def adopt(asked: AdoptionOptions, where: PoolTarget) -> CommandResult:
+    """Report the accounts that have an owner and no claim; with `--yes`, claim each for its owner.
 
-    The claims of the stack that is meant, if one is, name slots and holders; organization: the stack's.
-    Raises Misused for a term that is none; as `stack_claims`, `PoolTarget.open_existing`, `Pool.adopt`.
+    The claims of the stack that is meant, if one is, name slots and holders.
+    Raises Misused for a term that is none; as `stack_claims`, `open_existing` and `PoolOperator.adopt`.
     """
-    claims = stack_claims(where.stack, organization) if where.stack else ()
-    yes = where.yes
+    claims = stack_claims(where.stack, asked.organization) if where.stack else ()
+    slots, yes = by_tenant_and_type(asked.mapped or ()), where.yes
     pool = (where if yes else where.for_a_look()).open_existing(OPERATOR)
-    adoptable = pool.adoptable(SlotNames(by_tenant_and_type(mapped), claims, slot, holder or "cli"))
+    adoptable = pool.adoptable(SlotNames(slots, claims, asked.slot, asked.holder or "cli"))
     found: list[dict[str, Any]] = [
         {
             "secretName": each.member,
@@ -50,17 +44,13 @@ def adopt(
         for each in adoptable
     ]
     sound = {each.member: each.claim for each in adoptable if each.claim is not None}
-
-    def all_sound() -> list[Claimed]:
-        made: list[Claimed] = []
-        for told in (each for each in found if each["problem"] is None):
+    adopted: list[Claimed] = []
+    with pool.flushed():
+        for told in (each for each in found if yes and each["problem"] is None):
             try:
-                made.append(pool.adopt(told["secretName"], sound[told["secretName"]]))
+                adopted.append(pool.adopt(told["secretName"], sound[told["secretName"]]))
             except (Misconfigured, Withheld) as error:
                 told["problem"] = f"{error.place}: {error.problem} → {error.fix}"
-        return made
-
-    adopted = and_flush(pool, all_sound) if yes else []
     document = {
         "found": found,
         "adopted": [
@@ -68,18 +58,18 @@ def adopt(
             for each in adopted
         ],
     }
+    title, none = "Accounts with an owner and no claim", "Every account with an owner has its claim."
+    columns = {"secretName": Column("Account", names=True), "tenant": "Tenant", "slot": "Slot"}
+    table = Table.of(title, {**columns, "problem": Column("Problem", folds=True)}, found, empty=none)
     if not found:
-        return CommandResult(document, ["Every account with an owner has its claim."])
-    rows = [[cell or "" for cell in each.values()] for each in found]
-    title = "Accounts with an owner and no claim"
-    columns = (Column("Account", names=True), "Tenant", "Slot", Column("Problem", folds=True))
+        return CommandResult(document, [table])
     done = (
         f"✓ {len(adopted)} of them claimed for their owners"
         if yes
         else f"Nothing was written; --yes claims {len(sound)} of them for their owners."
     )
     failed = yes and (len(adopted) < len(sound) or not adopted)
-    return CommandResult(document, [Table(title, columns, rows), done], exit_code=int(failed))
+    return CommandResult(document, [table, done], exit_code=int(failed))
 
 
 def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:

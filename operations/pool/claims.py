@@ -9,21 +9,24 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox.progress_line import ProgressLine
-from pulumi_sandbox.services import Step
+from pulumi_sandbox.services.progress import Step
 
 from components.account_pool.core.consumers import stack_of
-from components.account_pool.core.model import Claimed, ClaimRequest, Record
+from components.account_pool.core.held_claims import Outcome
+from components.account_pool.core.model import ClaimRequest, Member
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.protocol import Outcome
+from components.account_pool.core.records import Claimed, Record
 from components.account_pool.forecast.evacuation import among, slot_and_generation
 from components.account_pool.rules import Fault, Request
+from components.config.document import nearest
 from components.errors import Exhausted, Misconfigured, Misused, how_many
-from components.labels import EU_ACCESS
+from components.labels import EU_ACCESS, HYPERSCALERS, hyperscaler_of
 from components.naming import HELD_AS
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import DEFAULT_STACK, ClaimOptions, NamedPoolOptions, OptionalClaimOptions
+from operations.pool.access import DEFAULT_STACK, PoolTarget
+from operations.pool.options import ClaimOptions, ReleaseOptions
 from operations.stack.yaml_file import load_yaml
 
 CLI_HOLDER: Final = "cli"
@@ -39,7 +42,7 @@ _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 15.0
 
 
-def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> CommandResult:
+def claim(asked: ClaimOptions, where: PoolTarget, wait: str | None) -> CommandResult:
     """Claim an account, waiting for a free one as long as allowed.
 
     Raises as `Pool.open` and `Pool.claim`, and Misused for a request that makes no sense.
@@ -50,11 +53,8 @@ def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> Com
         _refuse_strangers(request, where.stack)
     pool = where.open()
     request = in_its_slot(asked, request, pool.records())
-    try:
-        with ProgressLine() as progress:
-            claimed = claim_within(pool.claim, request, patience, progress)
-    finally:
-        pool.flush()
+    with pool.flushed(), ProgressLine() as progress:
+        claimed = claim_within(pool.claim, request, patience, progress)
     how = "already has" if claimed.reused else "now has"
     return CommandResult(
         {
@@ -98,11 +98,13 @@ def claim_within(
             pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def release(asked: ClaimOptions, where: NamedPoolOptions) -> CommandResult:
-    """Release an account.
+def release(asked: ReleaseOptions, where: PoolTarget) -> CommandResult:
+    """Release an account, or all that a stack holds.
 
     Raises CredfleetError with code `not-confirmed` for another's claim without `--yes`, or as `Pool.release`.
     """
+    if asked.stack_gone is not None:
+        return _release_of_stack(asked.stack_gone, asked, where)
     request, _ = place_request(asked, where.stack)
     holder = request.holder
     if holder != CLI_HOLDER:
@@ -114,10 +116,8 @@ def release(asked: ClaimOptions, where: NamedPoolOptions) -> CommandResult:
     pool = where.open_existing()
     request = in_its_slot(asked, request, pool.records())
     record = pool.record_of(request)
-    try:
+    with pool.flushed():
         released = pool.release(record, holder)
-    finally:
-        pool.flush()
     document = {
         "tenant": request.tenant,
         "type": request.type,
@@ -154,13 +154,13 @@ def _how_it_is_held(record: Record, holder: str, asked: str) -> str:
     return f"{holder} holds {record.member} under another partition: {record.partition}"
 
 
-def release_of_stack(stack: str, asked: OptionalClaimOptions, where: NamedPoolOptions) -> CommandResult:
+def _release_of_stack(stack: str, asked: ReleaseOptions, where: PoolTarget) -> CommandResult:
     """Report what a stack holds; with `--yes`, release it, except what it has claimed again since.
 
     stack: its name, with project and organization where several are called so. Raises Misused when
     they are not distinguished or `asked` names an account as well, or as `Pool.release`.
     """
-    if asked != OptionalClaimOptions():
+    if asked != ReleaseOptions(stack_gone=stack):
         raise Misused(
             place="--stack-gone",
             problem="it means all that a stack holds, and an account is named beside it",
@@ -173,7 +173,7 @@ def release_of_stack(stack: str, asked: OptionalClaimOptions, where: NamedPoolOp
     if len(names) > 1:
         raise Misused(
             place=f"--stack-gone {stack}",
-            problem=f"several stacks are called so: {', '.join(names)}",
+            problem=f"several stacks have this name: {', '.join(names)}",
             fix="write it as ORGANIZATION/PROJECT/STACK",
         )
     held = [each for name in names for each in by_stack[name]]
@@ -184,10 +184,8 @@ def release_of_stack(stack: str, asked: OptionalClaimOptions, where: NamedPoolOp
             problem=f"{', '.join(sharing)} hold accounts under its name (heldAs), and they are not gone",
             fix="release what each tenant of it held by itself: --tenant, --type, --slot and --holder",
         )
-    try:
+    with pool.flushed():
         ended = [_ended(pool, record, holder) if yes else (None, None) for record, holder in held]
-    finally:
-        pool.flush()
     document = {
         "stack": names[0] if names else None,
         "namespace": where.namespace,
@@ -358,30 +356,38 @@ def _chosen(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str |
         return replace(request, type=served.type, partition=values, shared=shared), rule
     raise Misused(
         place="--type or --plan",
-        problem="an account is asked for by its type or by a plan, by one of the two",
+        problem="an account is asked for by its type or by a plan, not by both",
         fix="give --type aws, or --plan trial",
     )
 
 
-def parse_text(option: str, text: str) -> str:
-    """Return the text of an option that says something; raises Misused when it is blank."""
-    if not text.strip():
-        raise Misused(place=option, problem="must not be blank", fix=f"give {option} in a few words")
-    return text.strip()
+def check_types(option: str, given: Iterable[str], members: Iterable[Member]) -> None:
+    """Raise Misused for a type that is of no cloud, and that no account of a pool has."""
+    known = {each.type for each in members}
+    for account_type in given:
+        if account_type not in known and hyperscaler_of(account_type) is None:
+            raise Misused(
+                place=f"{option} {account_type}",
+                problem="the pool has no account of this type",
+                fix=nearest(account_type, known | {*HYPERSCALERS}),
+            )
 
 
-def seconds(text: str, *, option: str = "--wait") -> float:
+def seconds(text: str, *, option: str = "--wait", least: int = 0) -> float:
     """Return the seconds of an option: `30s`, `10m`, `2h`, or several of them, as `1h30m`.
 
-    Raises Misused when it is not a length of time.
+    Raises Misused when it is not a duration, or one of fewer seconds than `least`.
     """
     if not re.fullmatch(r"(\d+[smh])+", text):
         raise Misused(
             place=f"{option} {text}",
-            problem="it is not a length of time",
+            problem="it is not a duration",
             fix="give a number with its unit: 30s, 10m or 2h",
         )
-    return float(sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smh])", text)))
+    total = sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smh])", text))
+    if total < least:
+        raise Misused(place=f"{option} {text}", problem="it leaves no time", fix=f"give at least {least}s")
+    return float(total)
 
 
 def partition(terms: Sequence[str]) -> Mapping[str, str]:

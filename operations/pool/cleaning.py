@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,80 +18,57 @@ from threading import Event, Lock
 import typer
 
 from components.account_pool.core.calls import AskProgram, KeyVerb, Said, Told
-from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.cleaning import Wiped, no_account
 from components.account_pool.core.holders import Holder
 from components.account_pool.core.model import Member, account_key
-from components.account_pool.core.pool import CLEANER, Pool
-from components.errors import Misconfigured, Misused
+from components.account_pool.core.pool import CLEANER
+from components.account_pool.core.pool_operator import PoolOperator
+from components.cluster_target import configuration_of
+from components.errors import CredfleetError, Misconfigured, Misused
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import DEFAULT_STACK, WritablePoolOptions
+from operations.pool import launching
+from operations.pool.access import DEFAULT_STACK, PoolOptions, PoolTarget
+from operations.pool.claims import check_types, seconds
 from operations.pool.key_program import KeyProgram
-from operations.pool.launching import (
-    Launcher,
-    Programs,
-    Surroundings,
-    command_of,
-    end,
-    find_program,
-    let_go,
-    load_programs,
-    look,
-    open_log,
-    own_pod,
-    run_once,
-    stopped_by_signals,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much a run may take on itself. at_once: accounts wiped in parallel.
-
-    seconds: how long one command may take. within: seconds after which no more is begun. attempts: how often
-    the command of an account is tried before that is quarantined; cooldown: seconds between two of them.
-    """
-
-    at_once: int
-    seconds: float
-    within: float
-    attempts: int
-    cooldown: float
+from operations.pool.options import CleaningOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """Runs the command of an account's type. commands, keys: type or cloud → program and arguments.
+    """Runs the command of an account's type.
 
-    folder: where relative programs are. stopped: Ctrl-C was pressed, so nothing is begun or judged.
+    timeout: seconds that one command may take. within: seconds after which no more is begun. cooldown:
+    seconds between two attempts. stopped: by a signal, so nothing is begun or judged.
     """
 
-    commands: Mapping[str, Sequence[str]]
-    folder: Path
-    where: WritablePoolOptions
-    limits: Limits
-    keys: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    programs: launching.Programs
+    where: PoolTarget
+    attempts: int
+    timeout: float
+    within: float
+    cooldown: float
     began: float = field(default_factory=time.monotonic)
     logs: dict[str, Path] = field(default_factory=dict[str, Path])
     stopped: Event = field(default_factory=Event)
-    launchers: dict[str, Launcher] = field(default_factory=dict[str, Launcher])
+    launchers: dict[str, launching.Launcher] = field(default_factory=dict[str, launching.Launcher])
     starting: Lock = field(default_factory=Lock)
 
     def command(self, account_type: str) -> Sequence[str] | None:
         """Find the command of a type: its own, else that of its cloud."""
-        return command_of(self.commands, account_type)
+        return launching.command_of(self.programs.cleaning, account_type)
 
     def is_over(self) -> bool:
         """Whether the time of the run is over, or it was stopped."""
-        return self.stopped.is_set() or time.monotonic() - self.began >= self.limits.within
+        return self.stopped.is_set() or time.monotonic() - self.began >= self.within
 
     def stop(self) -> None:
         """End every command that runs, and begin no other; their accounts are the next run's."""
         self.stopped.set()
         with self.starting:
             for launcher in [*self.launchers.values()]:
-                let_go(launcher)
+                launching.let_go(launcher)
 
     @contextmanager
     def hold(self, member: Member) -> Generator[Holder | None]:
@@ -99,28 +76,24 @@ class Cleaner:
 
         It ends when this process does, and not before all is dead that the command started.
         """
-        command, pod = self.command(member.type), own_pod(self.where)
+        command, pod = self.command(member.type), launching.own_pod(self.where)
         if command is None:
             yield Holder.of_process(os.getpid(), pod)
             return
-        launcher = self._launch(command, member)
+        with self.starting:
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+            launcher, self.logs[member.name] = launching.launch(
+                "clean", command, member, self.where, self.programs.folder, seconds=self.timeout
+            )
+            self.launchers[member.name] = launcher
         try:
             yield Holder.of_process(launcher.pid, pod)
         finally:
             del self.launchers[member.name]
-            end(launcher)
+            launching.end(launcher)
 
-    def _launch(self, command: Sequence[str], member: Member) -> Launcher:
-        self.logs[member.name], output = open_log("clean", member)
-        with os.fdopen(output, "ab"), self.starting:
-            if self.stopped.is_set():
-                raise KeyboardInterrupt
-            around = Surroundings(self.folder, self.where, self.limits.seconds)
-            launcher = around.launch(command, member, output)
-            self.launchers[member.name] = launcher
-        return launcher
-
-    def wipe(self, pool: Pool, member: Member) -> str | None:
+    def wipe(self, pool: PoolOperator, member: Member) -> str | None:
         """Run the command of a member's type until it ends well: None, or why the account is not clean."""
         command = self.command(member.type)
         if command is None:
@@ -128,22 +101,22 @@ class Cleaner:
         failure = self._misidentified(pool, member)
         if failure is not None:
             return failure
-        name = Path(command[0]).name
+        name = launching.name_of(command)
         typer.echo(f"· {member.name}: {name}, which writes to {self.logs[member.name]}", err=True)
         attempt = 1
-        while (failure := self._run(name, self.launchers[member.name])) and attempt < self.limits.attempts:
+        while (failure := self._run(name, self.launchers[member.name])) and attempt < self.attempts:
             if self.is_over():
                 break
-            pause = f"tried again in {self.limits.cooldown:g} s ({attempt} of {self.limits.attempts})"
+            pause = f"tried again in {self.cooldown:g} s ({attempt} of {self.attempts})"
             typer.echo(f"· {member.name}: {failure}; {pause}", err=True)
-            self.stopped.wait(self.limits.cooldown)
+            self.stopped.wait(self.cooldown)
             attempt += 1
         return f"{failure}, {attempt} times" if failure and attempt > 1 else failure
 
-    def _misidentified(self, pool: Pool, member: Member) -> str | None:
+    def _misidentified(self, pool: PoolOperator, member: Member) -> str | None:
         """Ask which account the credential opens: None for the member's own. What it says is not told."""
         account = member.account_id
-        if command_of(self.keys, member.type) is None or account is None:
+        if launching.command_of(self.programs.keys, member.type) is None or account is None:
             return None
         told = self.ask(AskProgram(KeyVerb.IDENTIFY, member, "", pool.credential(member.name)))
         if told.said is not Said.DONE:
@@ -154,35 +127,47 @@ class Cleaner:
 
     def ask(self, asked: AskProgram) -> Told:
         """Ask the program for keys of a type; raises KeyboardInterrupt when it was stopped."""
-        command = command_of(self.keys, asked.member.type)
+        command = launching.command_of(self.programs.keys, asked.member.type)
         if command is None:
             return Told(Said.UNKNOWN, f"no program makes keys for type {asked.member.type}")
-        told = KeyProgram.of(command, self.folder, self.launchers[asked.member.name]).ask(asked)
+        launcher = self.launchers[asked.member.name]
+        told = KeyProgram.of(command, self.programs.folder, launcher).ask(asked)
         if self.stopped.is_set():
             raise KeyboardInterrupt
         return told
 
-    def _run(self, name: str, launcher: Launcher) -> str | None:
+    def _run(self, name: str, launcher: launching.Launcher) -> str | None:
         """Run a command once; raises KeyboardInterrupt when it was stopped, which says nothing of it."""
-        failure = run_once(launcher, "")
+        failure = launching.run_once(launcher, "")
         if self.stopped.is_set() or failure is None:
             raise KeyboardInterrupt
         return f"{name} {failure}" if failure else None
 
     def look(self, holder: Holder) -> bool | None:
         """Whether a holder is alive."""
-        return look(holder, self.where)
+        return launching.look(holder, self.where)
 
 
-def clean(
-    cleaner: Cleaner, cleaner_id: str, take_over: frozenset[str], *, account_type: str | None
-) -> CommandResult:
+def clean(options: CleaningOptions, where: PoolTarget) -> CommandResult:
     """Wipe every dirty account, and tell what became of each; exit code 1 when one was not wiped."""
-    check(cleaner)
-    pool = cleaner.where.open_existing(CLEANER)
-    listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type, look=cleaner.look)
+    cleaner = Cleaner(
+        _programs(options, where),
+        where,
+        options.attempts,
+        seconds(options.timeout, option="--timeout", least=1),
+        seconds(options.within, option="--within"),
+        seconds(options.cooldown, option="--cooldown"),
+    )
+    check(cleaner.programs)
+    pool, keys = where.open_existing(CLEANER), cleaner.programs.keys
+    take_over = frozenset(options.take_over or ())
+    if options.commands or options.type or take_over:
+        _refuse_unknown(options, take_over, pool)
+    listed = pool.cleanable(
+        options.cleaner, take_over=take_over, account_type=options.type, look=cleaner.look
+    )
     for each in listed:
-        if each.needs_new_key and command_of(cleaner.keys, each.type) is None:
+        if each.needs_new_key and launching.command_of(keys, each.type) is None:
             raise Misconfigured(
                 place=f"account {each.name}",
                 problem=f"it is not free without a new key, and no program makes one for type {each.type}",
@@ -192,48 +177,53 @@ def clean(
         helpless = sum(cleaner.command(member.type) is None for member in listed)
         also = f", and {helpless} without a cleaner quarantined" if helpless else ""
         names = ", ".join(member.name for member in listed)
-        ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=cleaner.where.yes)
-    try:
-        with stopped_by_signals():
-            done = pool.clean(
-                cleaner_id,
-                partial(cleaner.wipe, pool),
-                take_over=take_over,
-                account_type=account_type,
-                at_once=cleaner.limits.at_once,
-                is_over=cleaner.is_over,
-                stop=cleaner.stop,
-                hold=cleaner.hold,
-                look=cleaner.look,
-                ask=cleaner.ask,
-            )
-    finally:
-        pool.flush()
+        ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=where.yes)
+    with pool.flushed(), launching.stopped_by_signals():
+        done = pool.clean(
+            options.cleaner,
+            partial(cleaner.wipe, pool),
+            take_over=take_over,
+            account_type=options.type,
+            at_once=options.at_once,
+            is_over=cleaner.is_over,
+            stop=cleaner.stop,
+            hold=cleaner.hold,
+            look=cleaner.look,
+            ask=cleaner.ask,
+        )
     cleaned = [
         {
             "secretName": each.member,
             "outcome": str(each.outcome),
-            "reason": each.reason,
+            "reason": each.reason and where.advise(each.reason),
             "log": str(cleaner.logs[each.member]) if each.member in cleaner.logs else None,
         }
         for each in done
     ]
-    rows = [[cell or "" for cell in each.values()] for each in cleaned]
-    columns = (
-        Column("Account", names=True),
-        "Outcome",
-        Column("Reason", folds=True),
-        Column("Log", leaves=1),
-    )
-    table = Table("Cleaned", columns, rows)
+    columns = {
+        "secretName": Column("Account", names=True),
+        "outcome": "Outcome",
+        "reason": Column("Reason", folds=True),
+        "log": Column("Log", leaves=1),
+    }
+    table = Table.of("Cleaned", columns, cleaned, empty="Nothing is dirty.")
     outcomes = {each.outcome for each in done}
     failed = bool(outcomes - {Wiped.CLEANED, Wiped.RUNNING}) or outcomes == {Wiped.RUNNING}
-    return CommandResult({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
+    return CommandResult({"cleaned": cleaned}, [table], int(failed))
 
 
-def load_commands(stack: str) -> Programs:
+def _refuse_unknown(options: CleaningOptions, take_over: Collection[str], pool: PoolOperator) -> None:
+    """Raise Misused for a type of no cloud and no account, Misconfigured for an account that is not there."""
+    members = pool.members()
+    check_types("--command", parse_commands(options.commands or ()), members)
+    check_types("--type", [options.type] if options.type else [], members)
+    for name in sorted({*take_over} - {each.name for each in members}):
+        raise no_account(name, pool.namespace)
+
+
+def load_commands(stack: str) -> launching.Programs:
     """Return the programs of a stack; raises Misconfigured when it names no cleaner, or as `settings_of`."""
-    programs = load_programs(stack)
+    programs = launching.load_programs(stack)
     if not programs.cleaning:
         raise Misconfigured(
             place="credfleet:accountPool.cleaning",
@@ -244,21 +234,40 @@ def load_commands(stack: str) -> Programs:
     return programs
 
 
-def commands_of_pool(stack: str | None, namespace: str) -> Programs:
-    """Return the programs of a stack, or of the default one if the pool is its.
+def _programs(options: CleaningOptions, where: PoolTarget) -> launching.Programs:
+    """Return the commands that are given, else the programs of the pool; raises as what reads them."""
+    if not options.commands:
+        return commands_of_pool(where)
+    keys = launching.load_programs(where.stack).keys if where.stack else {}
+    return launching.Programs(parse_commands(options.commands), keys, Path.cwd())
+
+
+def commands_of_pool(where: PoolTarget) -> launching.Programs:
+    """Return the programs of a pool's stack, or of the default one if the pool is its.
 
     Raises Misused when the pool is not the default stack's, and as `load_commands`.
     """
     from operations.config.settings import settings_of
 
-    section = settings_of(DEFAULT_STACK).account_pool if stack is None else None
-    if section is not None and section.namespace != namespace:
+    if where.stack is not None or settings_of(DEFAULT_STACK).account_pool is None:
+        return load_commands(where.stack or DEFAULT_STACK)
+    own = PoolOptions(stack=DEFAULT_STACK, kubeconfig=where.kubeconfig).resolve()
+    if own.namespace != where.namespace or not _is_one_cluster(own, where):
         raise Misused(
             place="--stack",
-            problem=f"pool {namespace} is not that of stack {DEFAULT_STACK}, whose commands would clean it",
+            problem=f"the pool is not that of stack {DEFAULT_STACK}, whose commands would clean it",
             fix="name the stack of the pool with --stack, or give --command",
         )
-    return load_commands(stack or DEFAULT_STACK)
+    return load_commands(DEFAULT_STACK)
+
+
+def _is_one_cluster(one: PoolTarget, other: PoolTarget) -> bool:
+    """Whether two pools are behind one address, as far as their kubeconfigs say."""
+    try:
+        targets = {one.target(), other.target()}
+        return len(targets) == 1 or len({configuration_of(each).host for each in targets}) == 1
+    except CredfleetError:
+        return False
 
 
 def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -279,10 +288,10 @@ def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
     return commands
 
 
-def check(cleaner: Cleaner) -> None:
+def check(programs: launching.Programs) -> None:
     """Raise Misconfigured for a program that is not there, before an account is quarantined for it."""
-    for account_type, command in (*cleaner.commands.items(), *cleaner.keys.items()):
-        if shutil.which(find_program(command[0], cleaner.folder)) is None:
+    for account_type, command in (*programs.cleaning.items(), *programs.keys.items()):
+        if shutil.which(launching.find_program(command[0], programs.folder)) is None:
             raise Misconfigured(
                 place=f"cleaner of {account_type}",
                 problem=f"{command[0]} is not a program that can be run here; nothing was touched",

@@ -10,8 +10,7 @@ from components.account_pool.core.pool import OPERATOR
 from components.connection import Connection, HttpOutcome, NoReply, connect
 from components.projection.model import PROJECTED_FROM
 from operations.cli.answer import CommandResult
-from operations.pool.access import WritablePoolOptions
-from operations.pool.maintenance import and_flush
+from operations.pool.access import PoolTarget
 
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces"
@@ -26,13 +25,14 @@ class _Refused(Exception):  # noqa: N818 - what the API server did
     """The API server did not do what was asked."""
 
 
-def cut_off(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
+def cut_off(where: PoolTarget, account: str, reason: str) -> CommandResult:
     """Quarantine an account, then delete its copies in this cluster and the rights to read it.
 
-    What cannot be deleted is told, and the rest is; raises as `Pool.quarantine`.
+    What cannot be deleted is told, and the rest is; raises as `PoolOperator.quarantine`.
     """
     pool = where.open(OPERATOR)
-    member = and_flush(pool, lambda: pool.quarantine(account, f"cut off: {reason}", cut=True))
+    with pool.flushed():
+        member = pool.quarantine(account, f"cut off: {reason}", cut=True)
     connection = connect(where.target())
     taken, left = list[str](), list[str]()
     for what, find in (("rights", _rights), ("copies", _copies)):

@@ -5,18 +5,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from components.account_pool.core.model import ClaimRequest
-from components.account_pool.forecast.claims import Candidate, Explanation, ForecastKind, explain
+from components.account_pool.forecast.explanation import Candidate, Explanation, explain
 from operations.cli.answer import CommandResult, Part, VerdictLine
 from operations.cli.tables import Column, Table
-from operations.pool.access import ClaimOptions, PoolOptions
+from operations.pool.access import PoolTarget
 from operations.pool.claims import DEFAULT_SLOT, in_its_slot, named_slots, place_request
+from operations.pool.options import ClaimOptions
 
 _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
 
 
-def explain_claim(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
-    """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
+def explain_claim(asked: ClaimOptions, where: PoolTarget) -> CommandResult:
+    """Return what a claim would come to now, and why; raises as `place_request` and `Pool.open`."""
     request, rule = place_request(asked, where.stack)
     pool = where.open()
     look = pool.look()
@@ -30,10 +31,7 @@ def explain_claim(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     return CommandResult(
         as_document(where.namespace, request, rule, explanation),
         [
-            VerdictLine(
-                expected.kind not in (ForecastKind.EXHAUSTED, ForecastKind.REFUSED),
-                f"{about}: {expected.text}",
-            ),
+            VerdictLine(expected.refusal is None, f"{about}: {expected.text}"),
             _claim(explanation),
             *(
                 f"The tenant has {other.member} under slot {other.slot} ({other.partition})."

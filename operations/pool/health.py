@@ -13,14 +13,13 @@ from components.account_pool.admission.roles import RIGHTS, Right, rights_to_cle
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.holds import Holds, describe_hold
-from components.account_pool.core.model import JsonObject, Phase
+from components.account_pool.core.model import JsonObject, KeyPhase, Phase
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import Account, AccountUse, PoolStatus
 from components.account_pool.core.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import CredfleetError
-from operations.pool.status import place
-from operations.pool.waiting import describe, is_long, oldest_first
+from operations.pool.status import describe, is_long, oldest_first, place
 
 OK: Final = 200
 ABSENT: Final = 404
@@ -74,7 +73,7 @@ def rights(
             text = f"this user may {work} accounts {limit} (it lacks {named})"
             yield Diagnosis("rights", Health.NOTED, text, _GRANTS[work])
         else:
-            yield wrong("rights", f"this user is to {work} accounts, but may not {named}", _GRANTS[work])
+            yield wrong("rights", f"this user should {work} accounts, but may not {named}", _GRANTS[work])
     if is_idle:
         text = f"this user may do none of the work on pool {namespace}"
         yield wrong("rights", text, "use the --kubeconfig of a user who may, or add this one as above")
@@ -132,7 +131,7 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
         text = f"{namespace} has no ConfigMap {CONFIG_MAP}: taken for a pool without partitions and limits"
         return PoolConfigMap(), Diagnosis("pool", Health.NOTED, text, fix)
     if reply.status != OK:
-        text = f"ConfigMap {CONFIG_MAP} of {namespace} is not to be read: {reply.text}"
+        text = f"ConfigMap {CONFIG_MAP} of {namespace} cannot be read: {reply.text}"
         return None, wrong("pool", text, "use the --kubeconfig of a user who may claim")
     try:
         settings = PoolConfigMap.parse(reply.body)
@@ -177,22 +176,28 @@ def accounts(
     first = dict.fromkeys(filter(None, (lacking(each.type) for each in dirty)))
     clean = ", then ".join([*first, f"`credfleet pool clean -n {namespace}`"])
     if late := [each for each in dirty if is_long(each, now)]:
-        text = f"dirty for more than a day, so no cleaner comes: {_aged(late, now)}"
+        text = f"dirty for more than a day, so no cleaner runs: {_aged(late, now)}"
         yield Diagnosis("accounts", Health.NOTED, text, clean)
     if recent := [each for each in dirty if not is_long(each, now)]:
-        text = f"dirty, wait to be cleaned: {_aged(recent, now)}"
+        text = f"dirty, waiting for a cleaner: {_aged(recent, now)}"
         yield Diagnosis("accounts", Health.NOTED, text, clean)
     for account in by_standing[AccountUse.OWNED]:
         if account.retained:
             text = f"{account.secret_name} is retained by tenant {account.tenant}, without a claim"
             fix = f"`credfleet pool return {account.secret_name} -n {namespace}` once it is done with it"
             yield Diagnosis("accounts", Health.NOTED, text, fix)
-    if owned := [each for each in by_standing[AccountUse.OWNED] if not each.retained]:
-        text = f"bear an owner and no claim: {', '.join(each.secret_name for each in owned)}"
-        yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` tells more")
-    for account in by_standing[AccountUse.QUARANTINED]:
-        given_up = " --decommissioned" if account.given_up else ""
-        command = f"credfleet pool unquarantine {account.secret_name}{given_up} -n {namespace}"
+    if owned := [each for each in by_standing[AccountUse.OWNED] if not (each.retained or each.brought)]:
+        text = f"have an owner and no claim: {', '.join(each.secret_name for each in owned)}"
+        yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` shows more")
+    for account in status.accounts:
+        if account.key_phase is not None:
+            way = "" if account.key_phase in (KeyPhase.PREPARING, KeyPhase.PREPARED) else " --complete"
+            text = f"the rotation of the key of {account.secret_name} is {account.key_phase}"
+            text += f": {account.key_reason}" if account.key_reason else ""
+            fix = f"`credfleet pool rotate {account.secret_name}{way} -n {namespace}` goes on with it"
+            yield Diagnosis("accounts", Health.NOTED, text, fix)
+    for account in (each for each in by_standing[AccountUse.QUARANTINED] if not each.given_up):
+        command = f"credfleet pool unquarantine {account.secret_name} -n {namespace}"
         fix = f"`{command}` once it is sound"
         text = f"{_aged([account], now)} is quarantined: {account.reason or 'no reason given'}"
         yield Diagnosis("accounts", Health.NOTED, text, fix)
@@ -204,7 +209,7 @@ def claims(snapshot: PoolSnapshot, survey: SweepReport, namespace: str) -> Itera
     yield Diagnosis("claims", Health.WELL, f"{bound} bound")
     sweep = f"`credfleet pool sweep -n {namespace}`"
     if survey.withheld:
-        names = ", ".join(sorted({orphan.member for orphan in survey.withheld}))
+        names = ", ".join(sorted({*survey.withheld}))
         yield wrong("claims", f"these accounts carry claims that are gone: {names}", sweep)
     unfinished = [record.name for record in snapshot.records if record.phase is not Phase.BOUND]
     if unfinished:

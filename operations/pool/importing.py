@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from components.account_pool.core.bringing import brought_name, former_name
 from components.account_pool.core.consumers import stack_of
 from components.account_pool.core.declared import DeclaredMember
-from components.account_pool.core.identity import cloud_account, find_other
+from components.account_pool.core.identity import brought_name, cloud_account, find_other, former_name
 from components.account_pool.core.model import Member as PoolMember
 from components.account_pool.core.model import Partition, tenant_label
 from components.account_pool.core.pool import OPERATOR
@@ -31,20 +30,30 @@ from components.account_pool.settings_review import (
     review_identities,
     review_protected,
 )
-from components.config.document import explain
+from components.config.document import explain, nearest
 from components.connection import Connection, HttpOutcome, NoReply, Reply, connect
 from components.credentials import Credentials
 from components.documents import read_json
-from components.errors import ConfigurationError, Misconfigured, NotAllowed, Problem, Unreachable
+from components.durations import has_ended
+from components.errors import (
+    ConfigurationError,
+    CredfleetError,
+    Misconfigured,
+    NotAllowed,
+    Problem,
+    Unreachable,
+)
 from components.projection.model import JsonObject, data_of
 from operations.cli.answer import CommandResult
-from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
+from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes, unreadable
 from operations.cli.tables import Column, Table
+from operations.pool.claims import partition
 
 if TYPE_CHECKING:
     from components.account_pool.core.label_scheme import LabelScheme
-    from components.account_pool.core.pool import Pool
-    from operations.pool.access import WritablePoolOptions
+    from components.account_pool.core.pool_operator import PoolOperator
+    from operations.pool.access import PoolTarget
+    from operations.pool.options import BringingOptions
 
 
 _OPTIONS: Final[Mapping[str, str]] = {
@@ -56,26 +65,24 @@ _OPTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def brought(
-    where: WritablePoolOptions, stated: Mapping[str, object], values: str, *, update: bool
-) -> CommandResult:
+def bring(asked: BringingOptions, where: PoolTarget) -> CommandResult:
     """Make the Secret of an account that is a tenant's; one that is there already is compared.
 
-    stated: tenant, type, accountId and partition, as the configuration has them of a member. values: a file,
-    or `-`, with a JSON object of texts. update: put it in place of another value. Exit code 1 where
-    another one stays. Raises ConfigurationError with everything that is wrong with what was given, before the
-    write; NotAllowed; and as `read_bytes` and `Pool.open`.
+    Exit code 1 where another value stays. Raises ConfigurationError with everything that is wrong with what
+    was given, before the write; NotAllowed; and as `read_bytes` and `Pool.open`.
     """
-    tenant, *account = (str(stated[key]) for key in ("tenant", "type", "accountId"))
-    name, former = brought_name(*account), former_name(tenant, *account)
-    member = _member(name, stated)
-    data = read_value(values, name)
+    account = (asked.type, asked.account_id)
+    name, former = brought_name(*account), former_name(asked.tenant, *account)
+    member = _member(name, asked)
+    data = read_value(asked.values, name)
     pool = where.open(OPERATOR)
     if pool.settings.protects(member.account_id):
         raise ConfigurationError([Problem(_OPTIONS["accountId"], *PROTECTED)])
+    if has_ended(member.expires_at):
+        raise ConfigurationError([Problem(_OPTIONS["expiresAt"], *_ENDED)])
     _refuse_twin(pool, {name, former}, member)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
-    secrets = _Secrets(connect(where.target()), where.namespace, update=update)
+    secrets = _Secrets(connect(where.target()), where.namespace, update=asked.update)
     body = secret_of(former, member.declared, data, pool.settings.scheme)
     reply = secrets.ask("POST", "?dryRun=All", body)
     if reply.answer is HttpOutcome.CONFLICT:
@@ -115,7 +122,7 @@ def _brought_before(outcome: str, reason: str, document: Mapping[str, object]) -
     return CommandResult(document, told, exit_code=1)
 
 
-def _refuse_twin(pool: Pool, names: Collection[str], member: Member) -> None:
+def _refuse_twin(pool: PoolOperator, names: Collection[str], member: Member) -> None:
     """Raise Misconfigured for an account that the pool has, but as the tenant's own under one of these names.
 
     Who may only bring cannot see whether it has.
@@ -133,7 +140,11 @@ def _refuse_twin(pool: Pool, names: Collection[str], member: Member) -> None:
             )
 
 
-def _member(name: str, stated: Mapping[str, object]) -> Member:
+def _member(name: str, asked: BringingOptions) -> Member:
+    """Return the account as the configuration has it of a member."""
+    parts, ends = partition(asked.partition or ()), asked.expires_at
+    stated = {"tenant": asked.tenant, "type": asked.type, "accountId": asked.account_id, "partition": parts}
+    stated |= {} if ends is None else {"expiresAt": ends}
     try:
         member = Member.model_validate({**stated, "credentialsFrom": name})
     except ValidationError as error:
@@ -147,12 +158,14 @@ def _member(name: str, stated: Mapping[str, object]) -> Member:
     return member
 
 
+_ENDED: Final = ("that time is over, so no claim would get the account", "make a credential that is valid")
+
 HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
 """What a value is."""
 
 
 def import_accounts(
-    where: WritablePoolOptions, file: Path, values: str, *, update: bool, dry_run: bool
+    where: PoolTarget, file: Path, values: str, *, update: bool, dry_run: bool
 ) -> CommandResult:
     """Make the Secrets of a CSV that are not there yet, and compare the others with it, value and all.
 
@@ -163,12 +176,13 @@ def import_accounts(
     Raises ConfigurationError with everything that is wrong with the CSV or the values, before any write; and
     as `read_bytes` and `Pool.open`.
     """
-    read_bytes(str(file), "rows of name, type and accountId")
+    read_bytes(str(file), "rows of name, type and accountId", instead="")
     pool = (where.for_a_look() if dry_run else where).open(OPERATOR)
     rows, problems = read_members_file(file, pool.settings.partition_keys)
     present = {member.name: member for member in pool.members()}
     new = [row for row in rows if row.name not in present]
-    problems = (*problems, *_taken(new, present.values()), *review_identities({}, rows))
+    ended = (Problem(f"{row.place} expiresAt", *_ENDED, row.at) for row in new if has_ended(row.expires_at))
+    problems = (*problems, *ended, *_taken(new, present.values()), *review_identities({}, rows))
     if problems := [*problems, *review_protected(pool.settings, {}, rows)]:
         raise ConfigurationError(problems)
     data = _data(rows, {row.name for row in new}, values) if rows else {}
@@ -190,14 +204,14 @@ def import_accounts(
         {"secretName": row.name, "type": row.type, "outcome": outcome, "reason": reason or None}
         for row, outcome, reason in told
     ]
-    columns = (Column("Account", names=True), "Type", "Outcome", Column("Reason", folds=True))
-    lines = [(row.name, row.type, outcome, reason) for row, outcome, reason in told]
+    columns = {"secretName": Column("Account", names=True), "type": "Type", "outcome": "Outcome"}
+    columns |= {"reason": Column("Reason", folds=True)}
     failed = any(outcome in (_DIFFERS, _REFUSED) for _, outcome, _ in told)
-    table = Table(f"Accounts of {file.name}", columns, lines)
+    table = Table.of(f"Accounts of {file.name}", columns, document, empty=f"{file} lists no account.")
     return CommandResult(
         {"accounts": document, "stacks": stacks},
         [
-            table if lines else f"{file} lists no account.",
+            table,
             *(f"→ pulumi up --stack {stack}: copies of these accounts follow then" for stack in stacks),
         ],
         int(failed),
@@ -288,15 +302,20 @@ def _data(
 ) -> Mapping[str, Mapping[str, str]]:
     """Return the data of each account's Secret, of those needed and of what else is given.
 
-    Raises ConfigurationError with every value that is none, and Misconfigured where there are no values.
+    Raises ConfigurationError with every value that is none, or that no row has, and Misconfigured where there
+    are no values.
     """
-    texts = _on_standard_input() if values == STANDARD_INPUT else dict(_in_folder(rows, Path(values)))
+    texts = _on_standard_input() if values == STANDARD_INPUT else dict(_in_folder(Path(values)))
     credentials = Credentials({row.name: texts[row.name] for row in rows if row.name in texts})
     problems = [
         Problem(f"{row.place} {row.name}", "no value is given for it", f"give {HOLDS}", row.at)
         for row in rows
         if row.name in needed and row.name not in texts
     ]
+    named = {row.name for row in rows}
+    for name in sorted(texts.keys() - named):
+        problem = "no row of the CSV has this name, so no account would get it"
+        problems.append(Problem(f"value of {name}", problem, nearest(name, named)))
     for name in sorted(credentials.names):
         if (fault := credential_fault(name, credentials)) is not None:
             problems.append(Problem(f"value of {name}", *fault))
@@ -308,17 +327,18 @@ def _data(
     return {name: encode(texts[name]) for name in credentials.names}
 
 
-def _in_folder(rows: Sequence[ExistingMember], folder: Path) -> Iterator[tuple[str, str]]:
+def _in_folder(folder: Path) -> Iterator[tuple[str, str]]:
     if not folder.is_dir():
-        raise Misconfigured(
+        raise CredfleetError(
+            code="file-unreadable",
             place=str(folder),
             problem="there is no such folder, so there are no values to make or to compare",
             fix="give the folder with a file NAME.json for each account, or - for standard input",
         )
-    for row in rows:
-        path = folder / f"{row.name}.json"
-        if path.is_file():
-            yield row.name, text_of(read_bytes(str(path), HOLDS), str(path))
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() == ".json" and path.is_file():
+            name = path.stem if path.suffix == ".json" else path.name
+            yield name, text_of(read_bytes(str(path), HOLDS, instead=""), str(path))
 
 
 def _on_standard_input() -> Mapping[str, str]:
@@ -347,11 +367,11 @@ def read_value(values: str, name: str) -> Mapping[str, str]:
 
 
 def text_of(given: bytes, place: str) -> str:
-    """Return what is given as text; raises Misconfigured for bytes that are none."""
+    """Return what is given as text; raises as `unreadable` for bytes that are none."""
     try:
         return given.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Misconfigured(place=place, problem="it is not UTF-8", fix="save it as UTF-8") from None
+        raise unreadable(place, "it is not UTF-8", f"a file with {HOLDS}") from None
 
 
 def encode(text: str) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from components.account_pool.core.rotation import key_digest
 from components.account_pool.member_data import data_fault, shape_of
 from components.documents import read_json
 from operations.pool.importing import encode
-from operations.pool.launching import Launcher, find_program, run_once
+from operations.pool.launching import Launcher, find_program, name_of, run_once
 
 REJECTED: Final = 10
 """The exit code of a program whose credential the cloud rejects."""
@@ -40,7 +40,7 @@ class KeyProgram:
 
     def ask(self, asked: AskProgram) -> Told:
         """Run it once. What it prints is told only where its verb says so."""
-        name = Path(self.command[0]).name
+        name = name_of(self.command)
         try:
             question = _question(asked)
         except UnicodeDecodeError:

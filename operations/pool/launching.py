@@ -13,10 +13,9 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeAlias
 
 from components.account_pool.core.holders import Holder, is_running
 from components.connection import NoReply, connect
@@ -27,22 +26,32 @@ from operations.folders import Folders
 
 if TYPE_CHECKING:
     from components.account_pool.core.model import Member
-    from operations.pool.access import WritablePoolOptions
+    from operations.pool.access import PoolTarget
 
 Launcher: TypeAlias = "subprocess.Popen[bytes]"
 
 _PASSED_ON: Final = (
+    "AWS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
     "HOME",
     "KUBECONFIG",
     "KUBERNETES_SERVICE_HOST",
     "KUBERNETES_SERVICE_PORT",
     "LANG",
     "LC_ALL",
+    "NODE_EXTRA_CA_CERTS",
     "PATH",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
     "TMPDIR",
     "TZ",
+    *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
+    *("all_proxy", "https_proxy", "http_proxy", "no_proxy"),
 )
-"""Variables a cleaner gets of ours: enough to run, and none that holds a credential."""
+"""Variables a program gets of ours: enough to run and to reach a cloud, and none made for a credential."""
+
+_INTERPRETER: Final = re.compile(r"(bash|env|node|perl|pypy|python|ruby|sh|uv)[\d.]*")
 
 _POD: Final = "CREDFLEET_POD"
 """In the environment of a run in a pod: NAMESPACE/NAME/UID of that, where others may ask about it."""
@@ -76,32 +85,35 @@ def find_program(named: str, folder: Path) -> str:
     return str((folder / named).absolute()) if "/" in named else named
 
 
-def open_log(what: str, member: Member) -> tuple[Path, int]:
-    """Make the file that a program of an account writes to, for this user alone."""
+def name_of(command: Sequence[str]) -> str:
+    """Return what messages call a program: its file, also where an interpreter is named to run it."""
+    program, *arguments = command
+    if not _INTERPRETER.fullmatch(Path(program).name):
+        return Path(program).name
+    files = (Path(each).name for each in arguments if re.fullmatch(r"[^-=][^=]*[./][^=]*", each))
+    return next((each for each in files if not _INTERPRETER.fullmatch(each)), Path(program).name)
+
+
+def launch(
+    what: str, command: Sequence[str], member: Member, where: PoolTarget, folder: Path, *, seconds: float
+) -> tuple[Launcher, Path]:
+    """Start what will run a command of an account, as often as it is asked to; return it and its log.
+
+    what: is done to the account. folder: where relative programs are. seconds: how long one run may take.
+    """
     log = DEFECTS / f"{what}-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return log, os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Where commands run. folder: where relative programs are. seconds: how long one run may take."""
-
-    folder: Path
-    where: WritablePoolOptions
-    seconds: float
-
-    def launch(self, command: Sequence[str], member: Member, log: int) -> Launcher:
-        """Start what will run a command of an account, as often as it is asked to."""
-        return subprocess.Popen(
-            [*_LAUNCHER, str(self.seconds), find_program(command[0], self.folder), *command[1:], member.name],
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+        launcher = subprocess.Popen(
+            [*_LAUNCHER, str(seconds), find_program(command[0], folder), *command[1:], member.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=log,
-            cwd=self.folder,
-            env=_environment(self.where, member),
+            stderr=output,
+            cwd=folder,
+            env=_environment(where, member),
             start_new_session=True,
         )
+    return launcher, log
 
 
 def run_once(launcher: Launcher, line: str) -> str | None:
@@ -137,7 +149,7 @@ def end(launcher: Launcher) -> None:
 def stopped_by_signals() -> Generator[None]:
     """Let SIGTERM and SIGHUP stop what runs as Ctrl-C does, where they are not ignored, as by nohup."""
     heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
-    former = {each: signal.signal(each, signal.default_int_handler) for each in heard}
+    former = {each: signal.signal(each, _stop) for each in heard}
     try:
         yield
     finally:
@@ -145,19 +157,23 @@ def stopped_by_signals() -> Generator[None]:
             signal.signal(each, handler)
 
 
-def own_pod(where: WritablePoolOptions) -> str:
+def _stop(number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def own_pod(where: PoolTarget) -> str:
     """Name the pod that this process runs in; empty where others cannot ask the pool's cluster about it."""
     pod = os.environ.get(_POD, "")
     return pod if _is_pod_alive(pod, where) else ""
 
 
-def look(holder: Holder, where: WritablePoolOptions) -> bool | None:
+def look(holder: Holder, where: PoolTarget) -> bool | None:
     """Whether a holder is alive; where its processes cannot be seen, its pod is asked about."""
     alive = is_running(holder)
     return _is_pod_alive(holder.pod, where) if alive is None else alive
 
 
-def _environment(where: WritablePoolOptions, member: Member) -> dict[str, str]:
+def _environment(where: PoolTarget, member: Member) -> dict[str, str]:
     ours = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
     target = where.target()
     kubeconfig = {"KUBECONFIG": str(Path(target.kubeconfig).resolve())} if target.kubeconfig else {}
@@ -171,7 +187,7 @@ def _environment(where: WritablePoolOptions, member: Member) -> dict[str, str]:
     }
 
 
-def _is_pod_alive(pod: str, where: WritablePoolOptions) -> bool | None:
+def _is_pod_alive(pod: str, where: PoolTarget) -> bool | None:
     """Whether a pod may still run a process; None where it cannot be asked."""
     named = re.fullmatch("([-a-z0-9]+)/([-.a-z0-9]+)/(.+)", pod)
     if named is None:

@@ -5,68 +5,91 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
+from components.account_pool.core.changes import is_given_up
 from components.account_pool.core.consumers import stack_of
-from components.account_pool.core.holds import scope_of
+from components.account_pool.core.holds import describe_hold, scope_of
 from components.account_pool.core.model import Member, Partition
-from components.account_pool.core.pool import OPERATOR, Pool
+from components.account_pool.core.pool import OPERATOR
+from components.account_pool.core.pool_operator import PoolOperator
 from components.account_pool.core.sweeping import FREED_UNASKED
 from components.account_pool.forecast.evacuation import slot_and_generation
-from components.errors import ConfigurationError, Problem, how_many
+from components.errors import ConfigurationError, Misused, Problem, how_many
 from operations.cli.answer import CommandResult, Part, as_documents, as_lines
 from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import WritablePoolOptions
+from operations.pool.access import PoolTarget
+from operations.pool.claims import check_types
 from operations.pool.claims import partition as partition_values
 
-T = TypeVar("T")
 
+def hold(where: PoolTarget, reason: str, account_type: str | None, partition: Sequence[str]) -> CommandResult:
+    """Let a pool, or a part of it, give no new accounts; without a reason, give them again.
 
-def hold(
-    where: WritablePoolOptions, reason: str, account_type: str | None, partition: Sequence[str]
-) -> CommandResult:
-    """Let a pool, or a part of it, give no new accounts; raises as `Pool.open` and `Pool.hold`."""
+    Tells what is held still. Raises as `PoolOperator.hold`, and Misused for a part without a hold of its own.
+    """
     values = partition_values(partition)
     if values and account_type is None:
         raise ConfigurationError([Problem("--partition", "it is a part of a type", "add --type")])
     pool = where.open(OPERATOR)
+    scope, seen = scope_of(account_type, values), pool.look()
+    present = dict(seen.holds.all())
     if account_type is not None:
         Partition.of(account_type, values, pool.settings.partition_keys)
-    scope = scope_of(account_type, values)
-    and_flush(pool, lambda: pool.hold(reason, scope))
+        check_types("--type", [account_type] if reason else [], seen.members)
+    if scope and not reason and scope not in present:
+        held = [
+            f"{describe_hold(*each)}; {seen.holds.fix(each[0], where.namespace)}" for each in present.items()
+        ]
+        raise Misused(
+            place=f"--type {scope}",
+            problem="it is not held by itself, so there is nothing to resume",
+            fix=where.advise("; ".join(held)) or "nothing of the pool is held",
+        )
+    with pool.flushed():
+        left = pool.hold(reason, scope)
     of = f" of {scope}" if scope else ""
-    how = f"gives no new accounts{of}: {reason}" if reason else f"gives new accounts again{of}"
+    still = [] if reason else [*left.all()]
+    ended = f"lost the hold{of}" if still else f"gives new accounts again{of}"
+    how = f"gives no new accounts{of}: {reason}" if reason else ended
     return CommandResult(
         {"namespace": where.namespace, "scope": scope or None, "hold": reason or None},
-        [f"✓ pool {where.namespace} {how}"],
+        [
+            f"✓ pool {where.namespace} {how}",
+            *(
+                f"→ {describe_hold(*each)}; {where.advise(left.fix(each[0], where.namespace))}"
+                for each in still
+            ),
+        ],
     )
 
 
-def quarantine(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
-    """Keep an account from new holders; raises as `Pool.quarantine`."""
-    return _changed(where, lambda pool: pool.quarantine(account, reason))
+def quarantine(where: PoolTarget, account: str, reason: str) -> CommandResult:
+    """Keep an account from new holders; raises as `PoolOperator.quarantine`."""
+    return _changed(where.open(OPERATOR), lambda pool: pool.quarantine(account, reason))
 
 
-def unquarantine(where: WritablePoolOptions, account: str, *, decommissioned: bool) -> CommandResult:
-    """Let an account back; raises as `Pool.unquarantine`."""
+def unquarantine(where: PoolTarget, account: str, *, decommissioned: bool) -> CommandResult:
+    """Let an account back; raises as `PoolOperator.unquarantine`."""
     ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=where.yes)
-    before = where.open(OPERATOR).member(account)
-    done = _changed(where, lambda pool: pool.unquarantine(account, decommissioned=decommissioned))
+    pool = where.open(OPERATOR)
+    before = pool.member(account)
+    done = _changed(pool, lambda it: it.unquarantine(account, decommissioned=decommissioned))
     if before is not None and before.is_cut_off and before.tokens:
         back = "its tenant gets copies and rights back by `pulumi up --refresh` in the stack that claims it"
         return replace(done, parts=[*done.parts, f"→ {back}"])
     return done
 
 
-def evacuate(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
-    """Have an account left by all who hold it, and tell who that is; raises as `Pool.evacuate`."""
+def evacuate(where: PoolTarget, account: str, reason: str) -> CommandResult:
+    """Have an account left by all who hold it, and tell who that is; raises as `PoolOperator.evacuate`."""
     ask(
         f"The holders of account {account} of {where.namespace} go on to another at their next update.",
         yes=where.yes,
     )
     pool = where.open(OPERATOR)
-    and_flush(pool, lambda: pool.evacuate(account, reason))
+    with pool.flushed():
+        pool.evacuate(account, reason)
     held = [
         (record.tenant, slot_and_generation(record.slot)[0], holder)
         for record in sorted(pool.records(), key=lambda each: (each.tenant, each.slot))
@@ -92,59 +115,64 @@ def _way_on(holder: str) -> str:
     return "manually: claim under another --slot, then release this one"
 
 
-def decommission(where: WritablePoolOptions, account: str) -> CommandResult:
-    """Retire an account without cleaning it; raises as `Pool.decommission`."""
+def decommission(where: PoolTarget, account: str) -> CommandResult:
+    """Retire an account without cleaning it; raises as `PoolOperator.decommission`."""
     ask(f"Account {account} of {where.namespace} will be given up without cleaning. Go on?", yes=where.yes)
-    return _changed(where, lambda pool: pool.decommission(account))
+    return _changed(where.open(OPERATOR), lambda pool: pool.decommission(account))
 
 
-def mark_dirty(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
-    """Have an account cleaned; raises as `Pool.mark_dirty`."""
-    return _changed(where, lambda pool: pool.mark_dirty(account, reason))
+def mark_dirty(where: PoolTarget, account: str, reason: str) -> CommandResult:
+    """Have an account cleaned; raises as `PoolOperator.mark_dirty`."""
+    return _changed(where.open(OPERATOR), lambda pool: pool.mark_dirty(account, reason))
 
 
-def take_back(where: WritablePoolOptions, account: str) -> CommandResult:
-    """Return a retained account to the pool; raises as `Pool.take_back`."""
-    ask(f"Account {account} of {where.namespace} will be wiped, then be anybody's. Go on?", yes=where.yes)
-    return _changed(where, lambda pool: pool.take_back(account))
+def take_back(where: PoolTarget, account: str) -> CommandResult:
+    """Return a retained account to the pool; raises as `PoolOperator.take_back`."""
+    ask(
+        f"Account {account} of {where.namespace} will be wiped, then be free for any tenant. Go on?",
+        yes=where.yes,
+    )
+    return _changed(where.open(OPERATOR), lambda pool: pool.take_back(account))
 
 
-def sweep(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
+def sweep(where: PoolTarget, *, dry_run: bool) -> CommandResult:
     """Finish what crashes left, and tell what was done and what only people can judge."""
     pool = (where.for_a_look() if dry_run else where).open_existing(OPERATOR)
     most = sys.maxsize if where.yes else FREED_UNASKED
-    report = and_flush(pool, lambda: pool.sweep(dry_run=dry_run, most=most))
+    with pool.flushed():
+        report = pool.sweep(dry_run=dry_run, most=most)
+    findings = [replace(each, fix=where.advise(each.fix)) for each in report.findings]
     free, finish = ("to free", "to finish") if dry_run else ("withheld", "finished")
     rows = [
-        *(("freed", each.member, "its claim is gone") for each in report.freed),
-        *((free, each.member, "its claim is gone") for each in report.withheld),
+        *(("freed", each, "its claim is gone") for each in report.freed),
+        *((free, each, "its claim is gone") for each in report.withheld),
         *((finish, each, "a release that did not end") for each in report.finished),
         *(("given up", each, "a claim that was given up") for each in report.aborted),
-        *(("look at", each.place, f"{each.problem}\n→ {each.fix}") for each in report.findings),
+        *(("look at", each.place, f"{each.problem}\n→ {each.fix}") for each in findings),
     ]
     title = "To sweep" if dry_run else "Swept"
     columns = ("What", Column("Which", names=True), Column("Why", folds=True))
-    parts: list[Part] = [Table(title, columns, rows) if rows else "Nothing was left behind."]
+    parts: list[Part] = [Table(title, columns, rows, empty="Nothing was left behind.")]
     if report.withheld and not dry_run:
         parts.append(
             f"{how_many(len(report.withheld), 'dead claim')}, and a sweep takes off {most} unasked;"
             " look at them, then add --yes"
         )
     document = {
-        "freed": [each.member for each in report.freed],
-        "withheld": [each.member for each in report.withheld],
+        "freed": [*report.freed],
+        "withheld": [*report.withheld],
         "finished": [*report.finished],
         "aborted": [*report.aborted],
-        "findings": as_documents(report.findings),
+        "findings": as_documents(findings),
     }
     return CommandResult(document, parts, exit_code=int(bool(report.withheld) and not dry_run))
 
 
-def recover(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
+def recover(where: PoolTarget, *, dry_run: bool) -> CommandResult:
     """Bind the claims of a restored pool again, and tell which could not be."""
     if not dry_run:
         ask(f"The claims of {where.namespace} will be bound to its accounts by name. Go on?", yes=where.yes)
-    report = Pool.recover(where.told(), where.namespace, dry_run=dry_run)
+    report = PoolOperator.recover(where.told(), where.namespace, dry_run=dry_run)
     told = {"rebound": [*report.rebound], "intact": [*report.intact], "lost": [*report.lost]}
     return CommandResult(
         {**told, "problems": as_documents(report.problems)},
@@ -159,20 +187,12 @@ def recover(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
     )
 
 
-def _changed(where: WritablePoolOptions, change: Callable[[Pool], Member]) -> CommandResult:
+def _changed(pool: PoolOperator, change: Callable[[PoolOperator], Member]) -> CommandResult:
     """Change one account, and tell how it stands now."""
-    pool = where.open(OPERATOR)
-    member = and_flush(pool, lambda: change(pool))
+    with pool.flushed():
+        member = change(pool)
     state = member.state or "usable"
     return CommandResult(
         {"secretName": member.name, "tenant": member.tenant, "state": state},
-        [f"✓ account {member.name} is {state} now"],
+        [f"✓ account {member.name} is {'decommissioned' if is_given_up(member) else state} now"],
     )
-
-
-def and_flush(pool: Pool, act: Callable[[], T]) -> T:
-    """Act, and wait for the Events about it however it ends."""
-    try:
-        return act()
-    finally:
-        pool.flush()

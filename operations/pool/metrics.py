@@ -1,4 +1,4 @@
-"""`credfleet pool metrics`: a pool as Prometheus has it, gauges of what is there.
+"""`credfleet pool metrics` and `serve`: a pool as Prometheus has it, gauges of what is there.
 
 Every type and partition has a sample for every state, zeros included: an alert on an empty pool needs a
 series that is there. An account is available only when any tenant may claim it.
@@ -6,15 +6,20 @@ series that is there. An account is available only when any tenant may claim it.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from prometheus_client import generate_latest
+import typer
+from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 from prometheus_client.metrics_core import Metric
+from pulumi_sandbox.steering import visible
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import KeyPhase, Phase
@@ -22,11 +27,11 @@ from components.account_pool.core.pool import Pool
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import Account, AccountUse, status_of
 from components.connection import ClusterTarget
+from components.errors import ExplainedError, Misused
 from components.labels import SHARED
 from operations.cli.answer import CommandResult
 from operations.pool.access import PoolTarget
-from operations.pool.status import values
-from operations.pool.waiting import WAIT, seconds_since
+from operations.pool.status import WAIT, seconds_since, values
 
 _NO_LABEL_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -40,6 +45,50 @@ def metrics(where: PoolTarget) -> CommandResult:
     settings, snapshot = look(where.target(), where.namespace)
     families = [*gauges_of(where.namespace, snapshot, settings, datetime.now(UTC))]
     return CommandResult(as_document(families), exposition(families).splitlines())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolCollector:
+    """Measures a pool whenever Prometheus asks; where that fails it tells only so, and why to a log."""
+
+    target: ClusterTarget
+    namespace: str
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the metrics."""
+        measured: list[Metric] = []
+        try:
+            settings, snapshot = look(self.target, self.namespace)
+            measured += gauges_of(self.namespace, snapshot, settings, datetime.now(UTC))
+        except ExplainedError as error:
+            typer.echo(visible(f"✗ {error}"), err=True)
+        yield from (*measured, is_up(self.namespace, up=bool(measured)))
+
+
+def serve(where: PoolTarget, listen: str) -> CommandResult:
+    """Serve the metrics of a pool until SIGTERM or Ctrl-C; raises as `PoolTarget.open_existing`.
+
+    Raises Misused for an address that is none, or taken.
+    """
+    where.open_existing()
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(PoolCollector(where.target(), where.namespace))
+    host, _, port = listen.rpartition(":")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        server, thread = start_http_server(int(port), host.strip("[]"), registry)
+    except (OSError, ValueError, OverflowError) as error:
+        raise Misused(
+            place="--listen",
+            problem=f"nothing can listen at {listen} ({error})",
+            fix="name HOST:PORT that is free",
+        ) from None
+    where_it_is = "http://{}:{}/metrics".format(*server.server_address[:2])
+    typer.echo(f"· pool {where.namespace}: {where_it_is}, until Ctrl-C", err=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        thread.join()
+    server.shutdown()
+    return CommandResult({"namespace": where.namespace, "served": where_it_is}, [])
 
 
 def look(target: ClusterTarget, namespace: str) -> tuple[PoolConfigMap, PoolSnapshot]:

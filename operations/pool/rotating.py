@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from components.account_pool.core import rotation
 from components.account_pool.core.calls import AskProgram, Steps, Told
@@ -19,29 +19,27 @@ from components.account_pool.core.cleaning import no_account
 from components.account_pool.core.clock import data_written_at
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import KEY_ID
-from components.account_pool.core.model import Member
-from components.account_pool.core.pool import ROTATION, Pool
-from components.account_pool.core.rotation import Run
-from components.errors import CredfleetError, Misconfigured, Misused
+from components.account_pool.core.model import KeyPhase, Member
+from components.account_pool.core.pool import ROTATION
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.rotation import Run, key_digest
+from components.errors import CredfleetError, Misconfigured, Misused, NotAllowed
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import WritablePoolOptions
+from operations.pool import launching
+from operations.pool.access import PoolTarget
+from operations.pool.claims import check_types
 from operations.pool.importing import read_value
 from operations.pool.key_program import ByHand, KeyProgram
-from operations.pool.launching import (
-    Surroundings,
-    command_of,
-    end,
-    look,
-    open_log,
-    own_pod,
-    stopped_by_signals,
-)
-
-Commands: TypeAlias = Mapping[str, Sequence[str]]
+from operations.pool.options import RotationOptions
 
 _RUN: Final = "rotation"
+_COLUMNS: Final = {
+    "secretName": Column("Account", names=True),
+    "keyId": "Key in use",
+    "phase": "Phase",
+}
 _SECONDS: Final = 300.0
 """How long the program may take at a time."""
 
@@ -55,6 +53,12 @@ class Doing(StrEnum):
     ROLL_BACK = "roll-back"
 
 
+_STEPS: Final[Mapping[Doing, Callable[[Run, str], Steps[Member]]]] = {
+    Doing.ROTATE: rotation.rotate,
+    Doing.COMPLETE: rotation.complete,
+    Doing.ABORT: rotation.abort,
+    Doing.ROLL_BACK: rotation.roll_back,
+}
 _QUESTIONS: Final = {
     Doing.ROTATE: "A second key of {} will be made and put in place of the first, which stays valid. Go on?",
     Doing.COMPLETE: "Every key of {} but the one in use will be revoked. Go on?",
@@ -63,129 +67,145 @@ _QUESTIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """Which accounts are meant: by name, or all of a type, or whose key is so many days old."""
+@dataclass(frozen=True, slots=True)
+class _Rotation:
+    """What is done to the keys of accounts, and by whom. given: the new credential; None to have it made."""
 
-    names: Sequence[str] = ()
-    account_type: str | None = None
-    days: int | None = None
-
-    def of(self, members: Sequence[Member], now: datetime, namespace: str) -> list[Member]:
-        """Pick them; raises Misused for none, and Misconfigured for a name that no account has."""
-        if not self.names and self.account_type is None and self.days is None:
-            raise Misused(
-                place="ACCOUNT", problem="no account is named", fix="name accounts, --type or --older-than"
-            )
-        known = {member.name: member for member in members}
-        for name in self.names:
-            if name not in known:
-                raise no_account(name, namespace)
-        return [
-            member
-            for member in members
-            if (not self.names or member.name in self.names)
-            and self.account_type in (None, member.type)
-            and (self.days is None or _is_older(member, now - timedelta(days=self.days)))
-        ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rotation:
-    """What a command line says. values: where the new credential is, None to have it made."""
-
+    where: PoolTarget
     doing: Doing
-    commands: Commands
-    folder: Path
-    values: str | None = None
-    take_over: frozenset[str] = frozenset()
+    programs: launching.Programs
+    given: Mapping[str, str] | None
+    take_over: frozenset[str]
 
 
-def rotate(where: WritablePoolOptions, chosen: Chosen, asked: Rotation) -> CommandResult:
-    """Go on with the keys of accounts, one after the other; one that fails stops no other."""
+def rotate(asked: RotationOptions, where: PoolTarget) -> CommandResult:
+    """Go on with the keys of accounts, one after the other; one that fails stops no other.
+
+    Raises Misused for options that exclude each other.
+    """
+    doing = [each for each in Doing if getattr(asked, each.name.lower(), False)]
+    if len(doing) + asked.who > 1 or (asked.values is not None and (doing or asked.who)):
+        raise Misused(
+            place="credfleet pool rotate",
+            problem="--complete, --abort, --roll-back, --who and --values exclude each other",
+            fix="give one of them",
+        )
+    if asked.who:
+        return _list_lagging(asked, where)
+    programs = launching.load_programs(where.stack) if where.stack else launching.Programs({}, {}, Path.cwd())
     pool = where.open_existing(ROTATION)
-    members = chosen.of(pool.members(), datetime.now(UTC), where.namespace)
+    members = _chosen(asked, pool.members(), where.namespace)
     if asked.values is not None and len(members) != 1:
         raise Misused(place="--values", problem="it is the key of one account", fix="name that account alone")
     given = None if asked.values is None else read_value(asked.values, "given")
+    rotation = _Rotation(where, (*doing, Doing.ROTATE)[0], programs, given, frozenset(asked.take_over or ()))
     if members:
-        ask(_QUESTIONS[asked.doing].format(", ".join(each.name for each in members)), yes=where.yes)
-    rows: list[tuple[str, str, str, str]] = []
-    try:
-        with stopped_by_signals():
-            for member in members:
-                rows.append(_one(pool, where, asked, member, given))
-    finally:
-        pool.flush()
-    names = ("secretName", "keyId", "phase", "reason")
-    document = [{name: cell or None for name, cell in zip(names, row, strict=True)} for row in rows]
-    columns = (Column("Account", names=True), "Key in use", "Phase", Column("Reason", folds=True))
-    table = Table("Keys", columns, rows)
-    failed = any(reason for *_, reason in rows)
-    return CommandResult({"keys": document}, [table if rows else "No account is meant."], int(failed))
+        ask(_QUESTIONS[rotation.doing].format(", ".join(each.name for each in members)), yes=where.yes)
+    keys: list[dict[str, str | None]] = []
+    with pool.flushed(), launching.stopped_by_signals():
+        for member in members:
+            keys.append(_one(pool, rotation, member))
+    columns = {**_COLUMNS, "reason": Column("Reason", folds=True)}
+    table = Table.of("Keys", columns, keys, empty="No account is meant.")
+    return CommandResult({"keys": keys}, [table], int(any(each["reason"] for each in keys)))
 
 
-def who(where: WritablePoolOptions, chosen: Chosen) -> CommandResult:
+def _chosen(asked: RotationOptions, members: Sequence[Member], namespace: str) -> list[Member]:
+    """Pick the accounts meant; raises Misused for none, and Misconfigured for a name that no account has."""
+    names, days, now = asked.accounts or (), asked.older_than, datetime.now(UTC)
+    if not names and asked.type is None and days is None:
+        raise Misused(
+            place="ACCOUNT", problem="no account is named", fix="name accounts, --type or --older-than"
+        )
+    known = {member.name for member in members}
+    if unknown := next((name for name in names if name not in known), None):
+        raise no_account(unknown, namespace)
+    check_types("--type", [asked.type] if asked.type else [], members)
+    return [
+        member
+        for member in members
+        if (not names or member.name in names)
+        and asked.type in (None, member.type)
+        and (days is None or _is_older(member, now - timedelta(days=days)))
+    ]
+
+
+def _list_lagging(asked: RotationOptions, where: PoolTarget) -> CommandResult:
     """Tell who holds accounts whose key is being rotated, and may still use the former one."""
     pool = where.for_a_look().open_existing()
-    found = chosen.of(pool.members(), datetime.now(UTC), where.namespace)
-    members = [each for each in found if each.key_phase is not None]
-    rows = [
-        (member.name, member.annotations.get(KEY_ID, ""), str(member.key_phase), each.holder, each.why)
-        for member in members
+    found = _chosen(asked, pool.members(), where.namespace)
+    lagging = [
+        {**_key_of(member, none=""), "holder": each.holder, "reason": each.why}
+        for member in found
+        if member.key_phase is not None
         for each in pool.lagging(member)
     ]
-    names = ("secretName", "keyId", "phase", "holder", "reason")
-    document = [dict(zip(names, row, strict=True)) for row in rows]
-    columns = (
-        Column("Account", names=True),
-        "Key in use",
-        "Phase",
-        Column("Holder", folds=True),
-        Column("Reason", folds=True),
-    )
-    table = Table("May use the former key", columns, rows)
-    return CommandResult({"lagging": document}, [table if rows else "No holder may use a former key."])
+    also = {"holder": Column("Holder", folds=True), "reason": Column("Reason", folds=True)}
+    none = "No holder may use a former key."
+    table = Table.of("May use the former key", {**_COLUMNS, **also}, lagging, empty=none)
+    return CommandResult({"lagging": lagging}, [table])
 
 
-def _one(
-    pool: Pool, where: WritablePoolOptions, asked: Rotation, member: Member, given: Mapping[str, str] | None
-) -> tuple[str, str, str, str]:
+def _key_of(member: Member, none: str | None = None) -> dict[str, str | None]:
+    """Return which key of an account is in use, and how far another one is."""
+    key_id, phase = member.annotations.get(KEY_ID) or none, member.key_phase and str(member.key_phase)
+    return {"secretName": member.name, "keyId": key_id, "phase": phase}
+
+
+def _one(pool: PoolOperator, asked: _Rotation, member: Member) -> dict[str, str | None]:
     try:
-        with _program(where, asked, member, given) as (holder, answer):
+        # Its former key is not revoked yet. Where no key is given, a run that was killed is gone on with.
+        if member.key_phase == KeyPhase.DELIVERED and _is_another_given(pool, asked, member):
+            raise _not_begun(asked, member)
+        _refuse_without_program(pool, asked, member)
+        with _program(asked, member) as (holder, answer, log):
             run = Run(
-                where.namespace,
+                asked.where.namespace,
                 cleaning_token(_RUN, uuid.uuid4().hex, holder),
                 uuid.uuid4().hex,
-                partial(look, where=where),
+                partial(launching.look, where=asked.where),
                 asked.take_over,
+                log,
             )
-            now = pool.rotate(_steps(asked, run, member.name), answer)
+            now = pool.rotate(_STEPS[asked.doing](run, member.name), answer)
+        if _is_another_given(pool, asked, member):
+            raise _not_begun(asked, now)
     except CredfleetError as error:
         now = pool.member(member.name) or member
-        fix = where.advise(error.fix)
-        return member.name, now.annotations.get(KEY_ID, ""), now.key_phase or "", f"{error.problem} → {fix}"
-    return now.name, now.annotations.get(KEY_ID, ""), now.key_phase or "rotated", ""
+        return {**_key_of(now), "reason": f"{error.problem} → {asked.where.advise(error.fix)}"}
+    return {**_key_of(now), "phase": now.key_phase or "rotated", "reason": None}
 
 
-def _steps(asked: Rotation, run: Run, name: str) -> Steps[Member]:
-    match asked.doing:
-        case Doing.ROTATE:
-            return rotation.rotate(run, name)
-        case Doing.COMPLETE:
-            return rotation.complete(run, name)
-        case Doing.ABORT:
-            return rotation.abort(run, name)
-        case Doing.ROLL_BACK:
-            return rotation.roll_back(run, name)
+def _is_another_given(pool: PoolOperator, asked: _Rotation, member: Member) -> bool:
+    """Whether a key is given that is not the one in use; where none is, no credential is read."""
+    return asked.given is not None and asked.given != pool.credential(member.name)
+
+
+def _refuse_without_program(pool: PoolOperator, asked: _Rotation, member: Member) -> None:
+    """Raise NotAllowed, before a phase is written, where no program is named and one made the key in use."""
+    if member.key_phase is None or asked.doing not in (Doing.COMPLETE, Doing.ABORT):
+        return
+    is_by_hand = launching.command_of(asked.programs.keys, member.type) is None
+    if is_by_hand and key_digest(pool.credential(member.name), member.uid) != member.annotations.get(KEY_ID):
+        raise rotation.is_not_its_key(member)
+
+
+def _not_begun(asked: _Rotation, member: Member) -> NotAllowed:
+    return NotAllowed(
+        place=f"account {member.name}",
+        problem="its last rotation is not complete, so no other key was taken",
+        fix=f"run `credfleet pool rotate {member.name} --complete -n {asked.where.namespace}`, or with"
+        " --roll-back; then this again",
+    )
 
 
 @contextmanager
 def _program(
-    where: WritablePoolOptions, asked: Rotation, member: Member, given: Mapping[str, str] | None
-) -> Generator[tuple[Holder | None, Callable[[AskProgram], Told]]]:
-    """Start what answers for the keys of an account, and name the process that holds it meanwhile."""
-    command = command_of(asked.commands, member.type)
+    asked: _Rotation, member: Member
+) -> Generator[tuple[Holder | None, Callable[[AskProgram], Told], str]]:
+    """Start what answers for the keys of an account; name the process that holds it, and its log."""
+    where, given, folder = asked.where, asked.given, asked.programs.folder
+    command = launching.command_of(asked.programs.keys, member.type)
     if command is None:
         if given is None and asked.doing is Doing.ROTATE and member.key_phase is None:
             raise Misconfigured(
@@ -194,19 +214,18 @@ def _program(
                 fix="name one under accountPool.keys, or make the key yourself and add --values -",
             )
         yield (
-            Holder.of_process(os.getpid(), own_pod(where)),
+            Holder.of_process(os.getpid(), launching.own_pod(where)),
             ByHand(given or {}, partial(ask, yes=where.yes)).ask,
+            "",
         )
         return
-    _, output = open_log("rotate", member)
-    with os.fdopen(output, "ab"):
-        launcher = Surroundings(asked.folder, where, _SECONDS).launch(command, member, output)
-    program = KeyProgram.of(command, asked.folder, launcher)
+    launcher, log = launching.launch("rotate", command, member, where, folder, seconds=_SECONDS)
+    program = KeyProgram.of(command, folder, launcher)
     answer = program.ask if given is None else ByHand(given, partial(ask, yes=where.yes), program).ask
     try:
-        yield Holder.of_process(launcher.pid, own_pod(where)), answer
+        yield Holder.of_process(launcher.pid, launching.own_pod(where)), answer, str(log)
     finally:
-        end(launcher)
+        launching.end(launcher)
 
 
 def _is_older(member: Member, than: datetime) -> bool:

@@ -18,9 +18,14 @@ from components.errors import ClusterError, CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE
 from operations.cli.answer import CommandResult, Part, as_documents, as_lines
 from operations.cli.tables import Column, Table
-from operations.pool.access import By, PoolTarget
-from operations.pool.waiting import WAIT, describe, oldest_first
+from operations.pool.access import PoolTarget
+from operations.pool.options import By
 
+WAIT: Final = (AccountUse.DIRTY, AccountUse.CLEANING, AccountUse.QUARANTINED)
+"""What does not end by itself: a cleaner or an operator has to come."""
+
+LONG_SECONDS: Final = 86_400.0
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _EVERYWHERE: Final = f"/api/v1/configmaps?fieldSelector=metadata.name%3D{CONFIG_MAP}"
 _OK: Final = 200
 
@@ -100,7 +105,6 @@ def status_everywhere(where: PoolTarget, *, by: By | None) -> CommandResult:
 def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> CommandResult:
     lines = as_lines(problems)
     if by is not None:
-        groups = [*group(seen, by)]
         documents: list[dict[str, Any]] = [
             {
                 "namespace": each.namespace,
@@ -109,10 +113,10 @@ def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> C
                 "states": Counter(str(one.standing) for one in each.accounts),
                 "accounts": [one.secret_name for one in each.accounts],
             }
-            for each in groups
+            for each in group(seen, by)
         ]
         document = {"by": str(by), "groups": documents}
-        parts: list[Part] = [_group_table(groups, by), *lines]
+        parts: list[Part] = [_group_table(documents, by), *lines]
     else:
         documents = [as_document(each.namespace, each.status) for each in seen]
         is_one = len(seen) == 1 and not seen[0].is_one_of
@@ -134,7 +138,7 @@ def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
             yield shared_out(seen)
         yield render_list(seen, now)
     elif not seen:
-        yield "No pool is there that this user may read."
+        yield "There is no pool that this user may read."
     for each in seen:
         yield from as_lines(each.status.problems)
 
@@ -169,17 +173,13 @@ def _keys(account: Account, by: By) -> set[str]:
             return {stack_of(holder) or holder for holder in account.holders}
 
 
-def _group_table(groups: Sequence[Group], by: By) -> Table:
+def _group_table(groups: Iterable[Mapping[str, Any]], by: By) -> Table:
     rows = [
         (
-            group.key,
-            group.namespace,
-            str(len(group.accounts)),
-            _tally(each.type for each in group.accounts),
-            _tally(str(each.standing) for each in group.accounts),
-            ", ".join(each.secret_name for each in group.accounts),
+            *(each["name"], each["namespace"], str(len(each["accounts"]))),
+            *(_tally(each["types"]), _tally(each["states"]), ", ".join(each["accounts"])),
         )
-        for group in groups
+        for each in groups
     ]
     columns = (
         Column(by.capitalize(), names=True),
@@ -192,8 +192,8 @@ def _group_table(groups: Sequence[Group], by: By) -> Table:
     return Table(f"By {by}", columns, rows)
 
 
-def _tally(words: Iterable[str]) -> str:
-    return ", ".join(f"{count} {word}" for word, count in sorted(Counter(words).items()))
+def _tally(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
 
 
 def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
@@ -355,3 +355,26 @@ def _in_turn(accounts: Iterable[Account]) -> Iterator[Account]:
     yield from (each for each in accounts if each.standing not in {*WAIT, AccountUse.FREE})
     yield from oldest_first(accounts, *WAIT)
     yield from (each for each in accounts if each.standing is AccountUse.FREE)
+
+
+def oldest_first(accounts: Iterable[Account], *standings: AccountUse) -> list[Account]:
+    """Return those that stand so, longest first; those of unknown times last."""
+    found = (each for each in accounts if each.standing in standings)
+    return sorted(found, key=lambda each: (not each.since, each.since, each.secret_name))
+
+
+def seconds_since(since: str, now: datetime) -> float:
+    """Return how long ago it was that the API server wrote; 0 where it did not, or by a faster clock."""
+    return max(0.0, (now - datetime.fromisoformat(since)).total_seconds()) if since else 0.0
+
+
+def is_long(account: Account, now: datetime) -> bool:
+    """Whether an account stands as it does for more than a day: cleaners come at least every night."""
+    return seconds_since(account.since, now) > LONG_SECONDS
+
+
+def describe(account: Account, now: datetime) -> str:
+    """Return since how long an account stands as it does: `3 d`; empty if unknown."""
+    seconds = seconds_since(account.since, now)
+    size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
+    return f"{int(seconds // size)} {unit}" if account.since else ""

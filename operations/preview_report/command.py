@@ -47,7 +47,7 @@ def preview_report(
     from operations.preview_report.markdown import render
     from operations.preview_report.review import review
 
-    content = read_bytes(file, "what `pulumi preview --json` wrote", "preview-unreadable")
+    content = read_bytes(file, "what `pulumi preview --json` wrote")
     name = Path(file).name
     preview = parse(content, place_of(name))
     for message in preview.messages():

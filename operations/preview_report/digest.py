@@ -57,6 +57,11 @@ class Step(_Part):
     keys: Listed[tuple[str, ...]] = Field(default=(), alias="replaceReasons", strict=False)
     detailed_diff: Given[dict[str, Any]] = Field(default={}, alias="detailedDiff")
 
+    @property
+    def states(self) -> list[State]:
+        """The resource after, and before, as far as it is there then."""
+        return [each for each in (self.new, self.old) if each]
+
 
 class Diagnostic(_Part):
     """What the program, a provider or the engine said."""
@@ -107,8 +112,7 @@ def parse(content: bytes, place: str) -> Digest:
     """
     try:
         text = content.decode("utf-8-sig")
-        document = _one_document(text)
-        return Digest.model_validate(_digest_of_events(text, place) if document is None else document)
+        return Digest.model_validate(_one_document(text) or _gathered([*_events(text, place)], place))
     except ValidationError as error:
         found = error.errors(include_input=False, include_context=False, include_url=False)[0]
         where = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or part in _FIELDS)
@@ -133,12 +137,18 @@ def _one_document(text: str) -> dict[str, Any] | None:
     return document if is_digest else None
 
 
-def _digest_of_events(text: str, place: str) -> dict[str, Any]:
-    """Gather events into what a digest holds, as the CLI does."""
+def _events(text: str, place: str) -> Iterator[dict[str, Any]]:
     if not text.strip():
         raise _unreadable(place, "it is empty")
-    lines = enumerate(text.splitlines(), 1)
-    return _gathered([_event(line, number, place) for number, line in lines if line.strip()], place)
+    for number, line in enumerate(text.splitlines(), 1):
+        event: Any = {}
+        try:
+            event = read_json(line) if line.strip() else event
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise _unreadable(place, f"line {number} is not a JSON object, nor is the whole one document")
+        yield event
 
 
 def digest_of(events: Sequence[dict[str, Any]], place: str) -> Digest:
@@ -147,8 +157,9 @@ def digest_of(events: Sequence[dict[str, Any]], place: str) -> Digest:
 
 
 def _gathered(events: Sequence[dict[str, Any]], place: str) -> dict[str, Any]:
+    """Return what a digest holds, as the CLI gathers it."""
     if not any("preludeEvent" in event or "summaryEvent" in event for event in events):
-        raise _unreadable(place, "it is JSON, but no preview")
+        raise _unreadable(place, "it is JSON, but not a preview")
     summary = next(_of_kind(events, "summaryEvent"), {})
     prelude = next(_of_kind(events, "preludeEvent"), {})
     policies = [*_of_kind(events, "policyEvent")]
@@ -164,16 +175,6 @@ def _gathered(events: Sequence[dict[str, Any]], place: str) -> dict[str, Any]:
         "policyEvents": policies if any("policyLoadEvent" in event for event in events) else None,
         "failed": summary.get("result") != "succeeded",
     }
-
-
-def _event(line: str, number: int, place: str) -> dict[str, Any]:
-    try:
-        event = read_json(line)
-    except ValueError:
-        event = None
-    if not isinstance(event, dict):
-        raise _unreadable(place, f"line {number} is not a JSON object, nor is the whole one document")
-    return event
 
 
 def _of_kind(events: Iterable[dict[str, Any]], kind: str) -> Any:

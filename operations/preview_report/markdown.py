@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from operations.preview_report.review import UNDECIDED, Action, Change, ClaimChange, Review
+from operations.preview_report.review import Action, Change, ClaimChange, Review
 
 LIMIT: Final = 60_000
 """Characters; GitHub refuses comments of more than 65,536, and who posts one may add to it."""
@@ -39,7 +39,7 @@ _CLAIMING: Final[Mapping[Action, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class Section:
     """Part of a comment. Rows may be cut, `head` never."""
 
     head: tuple[str, ...]
@@ -47,26 +47,20 @@ class _Section:
 
 
 def render(review: Review, source: str) -> str:
-    """Write a review; no section takes more than half of the room that those before it leave.
-
-    source: name of the file that holds the whole preview.
-    """
-    footer = f"\n<sub>All of it: {code(f'credfleet preview-report {source} --format json')}</sub>"
-    return render_sections(review, (), (footer,))
+    """Write a review. source: name of the file that holds the whole preview."""
+    footer = f"\n<sub>All of it: {code(f'credfleet preview-report {source} --format json')}</sub>\n"
+    return write(sections(review), LIMIT - len(footer)) + footer
 
 
-def render_sections(review: Review, before: Sequence[str], after: Sequence[str]) -> str:
-    """Write a review with lines before and after it, which are never cut."""
-    head, footer = ("".join(f"{line}\n" for line in lines) for lines in (before, after))
-    written: list[str] = [head]
-    room = LIMIT - len(_LEFT_OUT) - len(footer) - len(head)
-    left_out = ""
-    for section in _sections(review):
-        text = _fitted(section, room // 2)
+def write(parts: Iterable[Section], room: int) -> str:
+    """Write sections into so many characters, none into more than half of what those before it leave."""
+    written, left_out = "", ""
+    room -= len(_LEFT_OUT)
+    for part in parts:
+        text = _fitted(part, (room - len(written)) // 2)
         left_out = left_out if text else _LEFT_OUT
-        written.append(text)
-        room -= len(text)
-    return "".join([*written, left_out, footer])
+        written += text
+    return written + left_out
 
 
 def code(text: str) -> str:
@@ -75,7 +69,7 @@ def code(text: str) -> str:
     return f"<code>{escaped}</code>" if text else ""
 
 
-def _fitted(section: _Section, room: int) -> str:
+def _fitted(section: Section, room: int) -> str:
     """Write as many rows of a section as fit, and how many do not; nothing when not even its head does."""
     text = "".join(f"{line}\n" for line in section.head)
     if len(text) + _SAVED > room:
@@ -88,8 +82,9 @@ def _fitted(section: _Section, room: int) -> str:
     return text
 
 
-def _sections(review: Review) -> Iterator[_Section]:
-    yield _Section(tuple(_heading(review)))
+def sections(review: Review) -> Iterator[Section]:
+    """Yield what a comment says of a preview, what matters most first."""
+    yield Section(tuple(_heading(review)))
     if review.losses:
         yield _losses(review.losses)
     yield _policies(review)
@@ -108,25 +103,25 @@ def _sections(review: Review) -> Iterator[_Section]:
         for changes in review.by_owner():
             first = changes[0]
             title = f"Tenant {_whose(first)}" if first.tenant else first.owner.capitalize()
-            yield _Section(("", f"**{title}**", ""), tuple(map(_change, changes)))
+            yield Section(("", f"**{title}**", ""), tuple(map(_change, changes)))
     if review.remarks:
         rows = (
             (each.severity, code(each.resource) or "the stack", str(each.times)) for each in review.remarks
         )
-        yield _table("Errors and warnings", ("", "Resource", "Times"), rows, "The log has their words.")
+        yield _table("Errors and warnings", ("", "Resource", "Times"), rows, "The log has their messages.")
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> _Section:
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> Section:
     head = ("", f"### {title}", "", *((note, "") if note else ()))
-    return _Section((*head, _row(columns), f"|{'---|' * len(columns)}"), tuple(map(_row, rows)))
+    return Section((*head, _row(columns), f"|{'---|' * len(columns)}"), tuple(map(_row, rows)))
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _text(title: str, text: str) -> _Section:
-    return _Section(("", f"### {title}", "", text))
+def _text(title: str, text: str) -> Section:
+    return Section(("", f"### {title}", "", text))
 
 
 def _heading(review: Review) -> Iterator[str]:
@@ -156,47 +151,42 @@ def _gone(counts: Mapping[Action, int]) -> str:
     return f"{' and '.join(f'{counts[each]} {word}' for each, word in words.items() if each in counts)}."
 
 
-def _losses(losses: Sequence[Change]) -> _Section:
-    return _table(
-        "Replaced and deleted",
-        ("", "Resource", "Type", "Whose", "Forced by"),
+def _losses(losses: Sequence[Change]) -> Section:
+    ordered = sorted(losses, key=lambda each: each.action is not Action.REPLACE)
+    rows = (
         (
-            (
-                f"**{each.action.upper()}**",
-                code(each.name),
-                code(each.type),
-                _whose(each),
-                _properties(each.forcing),
-            )
-            for each in sorted(losses, key=lambda each: each.action is not Action.REPLACE)
-        ),
+            f"**{each.action.upper()}**",
+            code(each.name),
+            code(each.type),
+            _whose(each),
+            _properties(each.forcing),
+        )
+        for each in ordered
     )
+    return _table("Replaced and deleted", ("", "Resource", "Type", "Whose", "Forced by"), rows)
 
 
 def _whose(change: Change) -> str:
     return code(change.tenant) if change.tenant else change.owner
 
 
-def _policies(review: Review) -> _Section:
+def _policies(review: Review) -> Section:
     if review.policies is None:
         return _text("Policies", "Unknown: this preview does not tell whether policies judged it.")
     if not review.policies:
         return _text("Policies", "✓ No rule objects.")
     by_rule: dict[tuple[str, str], list[str]] = {}
-    for each in sorted(review.policies, key=lambda each: each.level == UNDECIDED):
+    for each in review.policies:
         by_rule.setdefault((each.level, each.rule), []).append(code(each.resource) or "the stack")
-    return _table(
-        "Policies",
-        ("Level", "Rule", "Resources"),
-        (
-            ("**MANDATORY**" if level == "mandatory" else level, code(rule), _some_of(resources))
-            for (level, rule), resources in by_rule.items()
-        ),
-        "The log has the words of each; docs/policies.md explains the rules.",
+    rows = (
+        ("**MANDATORY**" if level == "mandatory" else level, code(rule), _some_of(resources))
+        for (level, rule), resources in by_rule.items()
     )
+    note = "The log has each message; docs/policies.md explains the rules."
+    return _table("Policies", ("Level", "Rule", "Resources"), rows, note)
 
 
-def _claims(review: Review) -> _Section:
+def _claims(review: Review) -> Section:
     if not review.claims:
         came = "came up before the preview failed" if review.failed else "is made, changed or released"
         return _text("Claims", f"None {came}.")
@@ -213,30 +203,23 @@ def _claim(claim: ClaimChange, *, unseen: bool) -> tuple[str, ...]:
     return (*named, _CLAIMING[claim.action], code(claim.account or ""), forecast)
 
 
-def _vacancies(review: Review) -> _Section:
-    title = "Free accounts"
+def _vacancies(review: Review) -> Section:
+    title, found = "Free accounts", review.forecast.vacancies
+    if found and not review.forecast.unseen:
+        rows = [(code(each.accounts), str(each.before), str(each.after or "**0**")) for each in found]
+        note = "A forecast, no guarantee: others claim and release meanwhile."
+        return _table(title, ("Type", "Free now", "Expected to be left"), rows, note)
     if review.forecast.unseen:
         return _text(title, "Unknown: no cluster was in reach, so the pool was not looked at.")
-    if not review.forecast.vacancies:
-        is_news = review.failed or any(each.is_made for each in review.claims)
-        return _text(
-            title,
-            "Unknown: the preview does not report them."
-            if is_news
-            else "As they are: no claim of this preview needs one.",
-        )
-    return _table(
-        title,
-        ("Type", "Free now", "Expected to be left"),
-        (
-            (code(each.accounts), str(each.before), str(each.after or "**0**"))
-            for each in review.forecast.vacancies
-        ),
-        "A forecast, no guarantee: others claim and release meanwhile.",
+    is_news = review.failed or any(each.is_made for each in review.claims)
+    unknown, known = (
+        "Unknown: the preview does not report them.",
+        "As they are: no claim of this preview needs one.",
     )
+    return _text(title, unknown if is_news else known)
 
 
-def _by_owner(review: Review) -> _Section:
+def _by_owner(review: Review) -> Section:
     actions = (Action.REPLACE, Action.DELETE, Action.CREATE, Action.UPDATE)
     rows: list[Sequence[str]] = []
     for changes in review.by_owner():

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -19,11 +18,12 @@ from pulumi_sandbox.protocol import urns
 
 from components.account_pool.forecast.forecast import Claim, Forecast, parse
 from components.config.field_types import named_in
-from components.documents import read_json
+from components.documents import json_within
 from components.labels import TENANT
 from components.naming import TENANT_NAMESPACE, TENANT_NAMESPACE_END
+from components.seals import COULD_NOT
 from components.skipped_lines import skipped_in
-from operations.preview_report.digest import Diagnostic, Digest, State, Step
+from operations.preview_report.digest import Diagnostic, Digest, PolicyEvent, State, Step
 from operations.stack.state import short_type
 
 POOL: Final = "account pool"
@@ -115,7 +115,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """What a rule says of a resource, or of the stack; its words are in the log."""
+    """What a rule says of a resource, or of the stack; its words are in the log. level: maybe UNDECIDED."""
 
     level: str
     rule: str
@@ -163,6 +163,15 @@ class Review:
         return tuple(each for each in self.changes if each.action in (Action.REPLACE, Action.DELETE))
 
     @cached_property
+    def undecided(self) -> Mapping[str, Sequence[str]]:
+        """The rules that could not decide, and of which resources."""
+        found: dict[str, list[str]] = {}
+        for each in self.policies or ():
+            if each.level == UNDECIDED:
+                found.setdefault(each.rule, []).append(each.resource or "the stack")
+        return found
+
+    @cached_property
     def doomed(self) -> int:
         """How many claims were told that they will get no account."""
         return sum(each.doomed for each in self.claims)
@@ -203,12 +212,9 @@ def review(digest: Digest) -> Review:
     """Judge what of a preview a person has to know."""
     project, stack = _whose(digest)
     errors = any(each.severity == "error" for each in digest.diagnostics)
-    policies = None
-    if digest.policies is not None:
-        said = {
-            Objection(_level(each.level), shorten(each.policy), _named(each.urn)) for each in digest.policies
-        }
-        policies = tuple(sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource)))
+    policies = (
+        None if digest.policies is None else tuple(sorted({*map(_objection, digest.policies)}, key=_rank))
+    )
     claims = [step for step in digest.steps if urns.parse(step.urn).type == _CLAIM_TYPE]
     lines = [line for each in digest.diagnostics for line in each.message.splitlines()]
     forecast = parse(lines, [_claim(step) for step in claims])
@@ -250,7 +256,7 @@ def _namespaces(digest: Digest) -> Mapping[str, str]:
     """
     owners = dict(_configured(digest.config.get(_TENANTS)))
     for step in digest.steps:
-        for state in (each for each in (step.old, step.new) if each):
+        for state in step.states[::-1]:
             named = urns.parse(step.urn)
             if named.type == TENANT_NAMESPACE and _is_labelled(state):
                 name = _below(state.inputs, "metadata").get("name")
@@ -259,9 +265,7 @@ def _namespaces(digest: Digest) -> Mapping[str, str]:
 
 
 def _configured(tenants: Any) -> Iterator[tuple[str, str]]:
-    known: Any = None
-    with suppress(ValueError):
-        known = read_json(tenants) if isinstance(tenants, str) else None
+    known = json_within(tenants) if isinstance(tenants, str) else None
     if isinstance(known, dict):
         for name in filter(named_in, known):
             yield str(_below(known, name).get("namespace")), name
@@ -318,8 +322,7 @@ def _differing(action: Action, step: Step) -> Iterator[str]:
 
 def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
     """Name the properties that paths begin in, if the resource has such; further down, keys are texts."""
-    states = [state for state in (step.old, step.new) if state]
-    known = {key for state in states for key in (*state.inputs, *state.outputs)}
+    known = {key for state in step.states for key in (*state.inputs, *state.outputs)}
     for path in paths:
         match = _PROPERTY.match(path)
         if match and match[1] in known and not match[1].startswith(_HIDDEN):
@@ -328,7 +331,7 @@ def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
 
 def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tuple[str | None, str]:
     """Return the tenant whose a resource is, if any, and else whether it is the pool's or the stack's own."""
-    states = [state for step in steps for state in (step.new, step.old) if state]
+    states = [state for step in steps for state in step.states]
     for each in (urn, *(state.parent for state in states if state.parent)):
         if _TENANTS_OWN.fullmatch((own := urns.parse(each)).type):
             return shorten(own.name), ""
@@ -399,8 +402,16 @@ def _matching(pattern: re.Pattern[str], value: Any) -> str:
     return value if isinstance(value, str) and pattern.fullmatch(value) else ""
 
 
-def _level(level: str) -> str:
-    return level if level in ("mandatory", "remediate", UNDECIDED) else "advisory"
+def _objection(event: PolicyEvent) -> Objection:
+    level = event.level if event.level in ("mandatory", "remediate") else "advisory"
+    return Objection(
+        UNDECIDED if COULD_NOT in event.message else level, shorten(event.policy), _named(event.urn)
+    )
+
+
+def _rank(objection: Objection) -> tuple[Any, ...]:
+    level, rule, resource = objection.level, objection.rule, objection.resource
+    return level == UNDECIDED, level != "mandatory", rule, resource
 
 
 def _named(urn: str) -> str:

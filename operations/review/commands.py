@@ -10,12 +10,13 @@ import typer
 
 from components.errors import Misused
 from operations.cli.answer import CommandResult
-from operations.cli.command import command, epilog
+from operations.cli.command import Group, command, epilog
 from operations.cli.inputs import place_of, read_bytes
 from operations.cli.options import Form, OutputOption, StackOption
 from operations.folders import Folders
 
 app = typer.Typer(
+    cls=Group,
     help="Preview a stack without its keys.",
     epilog=epilog(
         "credfleet review export --stack dev > dev.record.json",
@@ -103,5 +104,5 @@ def review(
     for line in found.printed:
         typer.echo(f"| {shorten(line, 2000)}", err=True)
     return CommandResult(
-        as_document(found), render(found).splitlines(), 1 if found.failed or found.problems else 0
+        as_document(found), render(found).splitlines(), 1 if found.review.failed or found.problems else 0
     )

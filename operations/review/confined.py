@@ -56,16 +56,19 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
     _done(_LIBC.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount")
     writable = (*_DEVICES, *spec["writable"], *(_PROCESSES_SHOWN if spec["nests"] else ()))
     opened = {path: os.open(path, os.O_PATH) for path in _outermost((*_SYSTEM, *spec["readable"], *writable))}
-    _done(_LIBC.mount(b"tmpfs", _raw(top), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
+    _done(_LIBC.mount(b"tmpfs", os.fsencode(top), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
     root = top / "root"
     root.mkdir()
     if spec["nests"]:
-        _done(_LIBC.mount(b"tmpfs", _raw(root), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
+        _done(
+            _LIBC.mount(b"tmpfs", os.fsencode(root), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs"
+        )
     for path, descriptor in opened.items():
         _show(path, descriptor, root, read_only=str(path) not in writable)
         os.close(descriptor)
     for path in spec["hidden"]:
-        _hide(Path(path), root)
+        if (place := root / Path(path).relative_to("/")).is_dir():
+            _done(_LIBC.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 1, b"size=4k"), f"hide {path}")
     for path in (_HOME, _TEMPORARY):
         (root / path.relative_to("/")).mkdir(parents=True)
     os.chdir(root if spec["nests"] else top)
@@ -80,7 +83,14 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
             os.chroot(root.name)  # the kernel lets no process in one make a namespace of users
         os.chdir(spec["folder"])
         _leave_keys()
-        _bound(spec)
+        for limit, most in (
+            (resource.RLIMIT_AS, spec["size"]),
+            (resource.RLIMIT_CPU, spec["seconds"]),
+            (resource.RLIMIT_FSIZE, _FILE_BYTES),
+            (resource.RLIMIT_NPROC, _PROCESSES),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            resource.setrlimit(limit, (most, most))
         _LIBC.prctl(_DUMPABLE, int(spec["nests"]), 0, 0, 0)
         _done(_LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         at_home = {"HOME": str(_HOME), "TMPDIR": str(_TEMPORARY), "PATH": "/usr/bin", "LANG": "C.UTF-8"}
@@ -132,20 +142,13 @@ def _show(path: Path, descriptor: int, root: Path, *, read_only: bool) -> None:
     else:
         place.touch()
     source = f"/proc/self/fd/{descriptor}".encode()
-    _done(_LIBC.mount(source, _raw(place), None, _BIND | _RECURSIVE, None), f"mount {path}")
+    _done(_LIBC.mount(source, os.fsencode(place), None, _BIND | _RECURSIVE, None), f"mount {path}")
     if read_only:
         attributes = struct.pack("QQQQ", _READ_ONLY, 0, 0, 0)
         call = _LIBC.syscall(
-            _MOUNT_SETATTR, _AT_FDCWD, _raw(place), _AT_RECURSIVE, attributes, len(attributes)
+            _MOUNT_SETATTR, _AT_FDCWD, os.fsencode(place), _AT_RECURSIVE, attributes, len(attributes)
         )
         _done(call, f"make {path} read-only")
-
-
-def _hide(path: Path, root: Path) -> None:
-    """Lay an empty folder over one that is shown."""
-    place = root / path.relative_to("/")
-    if place.is_dir():
-        _done(_LIBC.mount(b"tmpfs", _raw(place), b"tmpfs", 1, b"size=4k"), f"hide {path}")
 
 
 def _leave_keys() -> None:
@@ -154,22 +157,6 @@ def _leave_keys() -> None:
         number = ctypes.get_errno()
         if number not in (errno.ENOSYS, errno.EPERM):
             raise OSError(number, f"keyctl: {os.strerror(number)}")
-
-
-def _bound(spec: dict[str, Any]) -> None:
-    """Bound what it may use."""
-    for what, most in (
-        (resource.RLIMIT_AS, spec["size"]),
-        (resource.RLIMIT_CPU, spec["seconds"]),
-        (resource.RLIMIT_FSIZE, _FILE_BYTES),
-        (resource.RLIMIT_NPROC, _PROCESSES),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(what, (most, most))
-
-
-def _raw(path: Path) -> bytes:
-    return os.fsencode(path)
 
 
 def _done(result: int, what: str) -> None:

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 LANGUAGE_HOST: Final = f"{__package__}.language_host"
@@ -38,38 +39,37 @@ class Confinement:
     size: int = 6 << 30
     nests: bool = False
 
-    def start(self, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
-        """Start a command in a folder, shut in; what it says is to be read from its output."""
-        script = Path(__file__).with_name("confined.py")
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(script), *command],
-            env={"TMPDIR": tempfile.gettempdir()},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        given, process.stdin = process.stdin, None
-        if given is not None:
-            with given:
-                given.write(json.dumps({**asdict(self), "folder": folder}, default=str).encode())
-        return process
-
 
 def start(
-    shut: Confinement | None, folder: Path, command: list[str], variables: Mapping[str, str]
+    shut: Confinement | None,
+    folder: Path,
+    command: list[str],
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.Popen[bytes]:
-    """Start a command with these variables as well, shut in or, where it is our own, as it is."""
+    """Start a command with these variables as well, shut in or, where it is our own, as it is.
+
+    What it says is to be read from its output.
+    """
+    environment, given = {**os.environ, **variables}, b""
     if shut is not None:
-        return replace(shut, environment={**shut.environment, **variables}).start(folder, command)
-    return subprocess.Popen(
+        script = Path(__file__).with_name("confined.py")
+        command = [sys.executable, "-I", "-S", str(script), *command]
+        inside = {**asdict(shut), "environment": {**shut.environment, **variables}, "folder": folder}
+        environment, given = {"TMPDIR": tempfile.gettempdir()}, json.dumps(inside, default=str).encode()
+    process = subprocess.Popen(
         command,
-        cwd=folder,
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
+        cwd=folder if shut is None else None,
+        env=environment,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        start_new_session=shut is not None,
     )
+    told, process.stdin = process.stdin, None
+    if told is not None:
+        with told:
+            told.write(given)
+    return process
 
 
 @dataclass(frozen=True, slots=True)

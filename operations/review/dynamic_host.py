@@ -32,7 +32,7 @@ from operations.review.confinement import CONFIGURED, PROJECT
 from operations.review.gate import OPTIONS, note
 
 _PROVIDER: Final = "__provider"
-_DECLARING: Final = ("fleet", "pull_secret.provider")
+_DECLARING: Final = ("fleet", "pull_secret.resources")
 """Modules of the components that import every class of dynamic resources, and the SDK of no cloud."""
 _THREADS: Final = 4
 """As the SDK's own host."""
@@ -104,7 +104,8 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
             result = provider.diff(request.id, olds, news)
         known = {None: kinds.DIFF_UNKNOWN, True: kinds.DIFF_SOME, False: kinds.DIFF_NONE}
         before = rpc.deserialize_properties(request.old_inputs, True)
-        differing = [key for key in news if not key.startswith("__") and news[key] != before.get(key)]
+        compared = (key for key in news if key != _PROVIDER and news[key] != before.get(key))
+        differing = [key.removeprefix("__") for key in compared]
         return kinds(
             changes=known[result.changes],
             replaces=result.replaces or (),

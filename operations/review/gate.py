@@ -9,14 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 import grpc
 from google.protobuf import empty_pb2
 from google.protobuf.message import Message
 from pulumi.runtime.proto import engine_pb2, resource_pb2
-
-Handler: TypeAlias = Callable[[bytes, grpc.ServicerContext], bytes]
 
 _LARGEST_MESSAGE: Final = 400 << 20
 OPTIONS: Final = [(f"grpc.max_{way}_message_length", _LARGEST_MESSAGE) for way in ("send", "receive")]
@@ -24,18 +22,23 @@ MOST_SAID: Final = 4 << 20
 """Characters of what a program says that are kept."""
 
 _MONITOR, _ENGINE = "/pulumirpc.ResourceMonitor/", "/pulumirpc.Engine/"
+_LOG, _REGISTER = f"{_ENGINE}Log", f"{_MONITOR}RegisterResource"
+_REDUCED: Final[Mapping[str, Any]] = {
+    _REGISTER: resource_pb2.RegisterResourceRequest,
+    f"{_MONITOR}ReadResource": resource_pb2.ReadResourceRequest,
+    f"{_MONITOR}Invoke": resource_pb2.ResourceInvokeRequest,
+}
+"""Calls of which some fields pass."""
 _PASS: Final = frozenset(
     {
+        _LOG,
+        *_REDUCED,
         *(
-            _MONITOR + each
-            for each in (
-                "GetDeploymentInfo",
-                "SupportsFeature",
-                "RegisterResourceOutputs",
-                "SignalAndWaitForShutdown",
-            )
+            f"{_MONITOR}{each}"
+            for each in ("GetDeploymentInfo", "SupportsFeature", "RegisterResourceOutputs")
         ),
-        *(_ENGINE + each for each in ("GetRootResource", "SetRootResource", "RequirePulumiVersion")),
+        f"{_MONITOR}SignalAndWaitForShutdown",
+        *(f"{_ENGINE}{each}" for each in ("GetRootResource", "SetRootResource", "RequirePulumiVersion")),
     }
 )
 _ANSWERED: Final = frozenset(
@@ -81,17 +84,6 @@ class Gate(grpc.GenericRpcHandler):
         self._notes = notes
         self._stop = stop
         self._room = MOST_SAID
-        self._special: Mapping[str, Handler] = {
-            f"{_MONITOR}RegisterResource": self._register,
-            **{
-                _MONITOR + name: self._reduced(_MONITOR + name, kind)
-                for name, kind in (
-                    ("ReadResource", resource_pb2.ReadResourceRequest),
-                    ("Invoke", resource_pb2.ResourceInvokeRequest),
-                )
-            },
-            f"{_ENGINE}Log": self._log,
-        }
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         """Return what answers a call."""
@@ -100,13 +92,17 @@ class Gate(grpc.GenericRpcHandler):
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             if any(mark in request for mark in _FILES):
                 _refuse(context, "a review reads no assets")
-            if call in _ANSWERED:
+            if call in _ANSWERED or (call == _LOG and not self._is_told(request)):
                 return empty_pb2.Empty().SerializeToString()
-            if call in self._special:
-                return self._special[call](request, context)
-            if call in _PASS:
-                return self._ask(call, request, context)
-            _refuse(context, f"a review does not let a program call {call.rpartition('/')[2]}")
+            if call not in _PASS:
+                _refuse(context, f"a review does not let a program call {call.rpartition('/')[2]}")
+            asked = _reduced(_REDUCED[call].FromString(request), context) if call in _REDUCED else None
+            passed = request if asked is None else asked.SerializeToString()
+            answered = forward(self._channels[call[: call.rindex("/") + 1]], call, passed, context)
+            if asked is not None and call == _REGISTER:
+                urn = resource_pb2.RegisterResourceResponse.FromString(answered).urn
+                note(self._notes, urn, asked.object)
+            return answered
 
         return grpc.unary_unary_rpc_method_handler(answer)
 
@@ -117,27 +113,9 @@ class Gate(grpc.GenericRpcHandler):
             self._stop()
         return self._room >= 0
 
-    def _ask(self, call: str, request: bytes, context: grpc.ServicerContext) -> bytes:
-        return forward(self._channels[call[: call.rindex("/") + 1]], call, request, context)
-
-    def _register(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        asked = _reduced(resource_pb2.RegisterResourceRequest.FromString(request), context)
-        answer = self._ask(f"{_MONITOR}RegisterResource", asked.SerializeToString(), context)
-        urn = resource_pb2.RegisterResourceResponse.FromString(answer).urn
-        note(self._notes, urn, asked.object)
-        return answer
-
-    def _reduced(self, call: str, kind: Any) -> Handler:
-        def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
-            return self._ask(call, _reduced(kind.FromString(request), context).SerializeToString(), context)
-
-        return answer
-
-    def _log(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+    def _is_told(self, request: bytes) -> bool:
         said = engine_pb2.LogRequest.FromString(request)
-        if said.severity == engine_pb2.DEBUG or not self.hear(len(said.message)):
-            return empty_pb2.Empty().SerializeToString()
-        return self._ask(f"{_ENGINE}Log", request, context)
+        return said.severity != engine_pb2.DEBUG and self.hear(len(said.message))
 
 
 def path_of(details: grpc.HandlerCallDetails) -> str:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import grpc
 from pulumi.runtime.proto import analyzer_pb2, language_pb2
@@ -82,8 +82,10 @@ class ReviewHost(language_host.LanguageHost):
     """Runs programs as a review does, and policy packs as any host."""
 
     def Run(self, request: language_pb2.RunRequest, context: Any) -> Any:
-        """Run the program; how it ended is written down as well, so it is known that this host ran it."""
+        """Run the program; that this host did so is written down, and how it ended if time is left."""
         task = Task.read(Path(os.environ[TASK]))
+        ended = Path(task.ended)
+        ended.touch()
         processes: list[subprocess.Popen[bytes]] = []
 
         def stop() -> None:
@@ -102,25 +104,21 @@ class ReviewHost(language_host.LanguageHost):
         processes.append(task.start(*language_host.program_of(request, address)))
         if not context.add_callback(stop):  # the call was cancelled meanwhile
             stop()
-        _relay(processes[0].stdout, gate)
+        output = processes[0].stdout
+        while output is not None and (line := output.readline(_LONGEST_LINE)):
+            if gate.hear(len(line)):
+                sys.stdout.buffer.write(line)
+                sys.stdout.flush()
         code = processes[0].wait()
         server.stop(None)
-        Path(task.ended).write_text(str(code), encoding="utf-8")
+        ended.write_text(str(code), encoding="utf-8")
         if not gate.hear(0):
-            return language_pb2.RunResponse(error="it said too much, and the rest is left out")
+            return language_pb2.RunResponse(error="it printed too much, and the rest is left out")
         return language_host.ended(code)
 
     def RunPlugin(self, request: language_pb2.RunPluginRequest, context: Any) -> Iterator[Any]:
         """Run a policy pack of our own."""
         return behind_gate(super().RunPlugin(request, context))
-
-
-def _relay(output: IO[bytes] | None, gate: Gate) -> None:
-    """Print what the program prints, line by line, until it is too much."""
-    while output is not None and (line := output.readline(_LONGEST_LINE)):
-        if gate.hear(len(line)):
-            sys.stdout.buffer.write(line)
-            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import secrets
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -37,6 +37,7 @@ from components.connection import RECORDED
 from components.errors import CredfleetError
 from components.stack_config.stack import NAMESPACE
 from operations.folders import Folders
+from operations.preview_report.digest import Digest, digest_of
 from operations.review import confined
 from operations.review.confinement import (
     CONFIGURED,
@@ -66,7 +67,7 @@ _EXECUTOR: Final = "pulumi-language-python-exec"
 class Recorded:
     """What a preview is made against: a state, what the cluster said, and variables of defaults."""
 
-    state: Snapshot
+    snapshot: Snapshot
     cluster: Mapping[str, Any]
     environment: Mapping[str, str]
 
@@ -75,7 +76,7 @@ class Recorded:
 class Previewed:
     """What the CLI told of the program, and the inputs with which each resource was declared, by URN."""
 
-    events: Sequence[dict[str, Any]]
+    digest: Digest
     declared: Mapping[str, Properties]
 
 
@@ -112,14 +113,21 @@ def preview(
     with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
         layout = _Layout(Path(folder))
         environment = _laid_out(layout, at_rest, recorded, stand_in)
-        words = _words(at_rest.stack, base, policies=policies)
         executor = cli.program.resolve().with_name(_EXECUTOR)
         _task(layout, at_rest, executor, recorded, shut).write(layout.folder / "task.json")
-        command = [str(cli.program), *words]
-        outer = None
-        if shut is not None:
-            own = (cli.program, cli.program.resolve(), executor, *base.policy_packs)
-            outer = _outer(layout, at_rest, own)
+        command = [str(cli.program), "preview", "--json", "--non-interactive"]
+        command += ["--stack", at_rest.stack, "--config-file", "stack.yaml"]
+        packs, config = base.policy_packs if policies else (), base.policy_config(at_rest.stack)
+        command += [f"--policy-pack={pack}" for pack in packs]
+        command += [f"--policy-pack-config={config}" for _ in packs if config]
+        packages = (Path(each) for each in (sys.prefix, sys.base_prefix))
+        own = (*packages, *own_code(), cli.program, cli.program.resolve(), executor, *base.policy_packs)
+        outer = shut and Confinement(
+            readable=(*own, at_rest.project.directory),
+            writable=(layout.folder,),
+            seconds=_SECONDS,
+            nests=True,
+        )
         process = start(outer, layout.project, command, environment)
         with process:
             try:
@@ -127,18 +135,7 @@ def preview(
             finally:
                 process.kill()
         _refuse_unless_apart(layout, process.returncode, said)
-        return Previewed([*_events(said)], _declared(layout))
-
-
-def _outer(layout: _Layout, at_rest: StackAtRest, own: Iterable[Path]) -> Confinement:
-    """Return how all that takes part is shut in, itself our own: without a network, and with these files."""
-    packages = (Path(each) for each in (sys.prefix, sys.base_prefix))
-    return Confinement(
-        readable=(*packages, *own_code(), *own, at_rest.project.directory),
-        writable=(layout.folder,),
-        seconds=_SECONDS,
-        nests=True,
-    )
+        return Previewed(digest_of([*_events(said)], "the preview"), _declared(layout))
 
 
 def own_code() -> tuple[Path, ...]:
@@ -158,14 +155,6 @@ def installed_providers() -> Iterator[tuple[str, str]]:
             yield package, metadata.version(f"pulumi-{package}")
 
 
-def _words(stack: str, base: Folders, *, policies: bool) -> list[str]:
-    words = ["preview", "--json", "--non-interactive", "--stack", stack, "--config-file", "stack.yaml"]
-    config = base.policy_config(stack)
-    for pack in base.policy_packs if policies else ():
-        words += ["--policy-pack", str(pack), *(("--policy-pack-config", str(config)) if config else ())]
-    return words
-
-
 def _laid_out(
     layout: _Layout, at_rest: StackAtRest, recorded: Recorded, stand_in: Callable[[str], str]
 ) -> dict[str, str]:
@@ -177,13 +166,19 @@ def _laid_out(
     crypter = PassphraseCrypter.new(passphrase)
     _write(layout.project / "Pulumi.yaml", yaml.safe_dump({"name": name, "runtime": "python"}))
     given, _ = at_rest.read(stand_in)
-    document = {"encryptionsalt": crypter.salt, "config": _config(given, crypter)}
+    # Under another key, and no port left open: nothing is asked, so any will do.
+    texts = {key: _OPEN.sub(":1", text) for key, text in given.values.items()}
+    config = {
+        key: {"secure": crypter.encrypt(text)} if key in given.secret_keys else text
+        for key, text in texts.items()
+    }
+    document = {"encryptionsalt": crypter.salt, "config": config}
     _write(layout.project / "stack.yaml", yaml.safe_dump(document, sort_keys=False))
     _write(layout.backend / ".pulumi" / "meta.yaml", "version: 1\n")
     state = layout.backend / ".pulumi" / "stacks" / name / f"{stack}.json"
-    _write(state, state_text(name, stack, recorded.state, crypter))
+    _write(state, state_text(name, stack, recorded.snapshot, crypter))
     _write(layout.cluster, json.dumps(recorded.cluster))
-    _write(layout.folder / "recorded.json", json.dumps(_recorded(recorded.state, given)))
+    _write(layout.folder / "recorded.json", json.dumps(_recorded(recorded.snapshot, given)))
     for package, version in installed_providers():
         program = layout.home / "plugins" / f"resource-{package}-v{version}" / f"pulumi-resource-{package}"
         _script(program, OFFLINE, package, str(layout.folder / "recorded.json"))
@@ -222,15 +217,6 @@ def _recorded(state: Snapshot, given: ProgramConfig) -> dict[str, Any]:
     return {**known, UNSEEN: unseen}
 
 
-def _config(given: ProgramConfig, crypter: PassphraseCrypter) -> dict[str, Any]:
-    """Return the configuration under another key, no port left open: nothing is asked, so any will do."""
-    texts = {key: _OPEN.sub(":1", text) for key, text in given.values.items()}
-    return {
-        key: {"secure": crypter.encrypt(text)} if key in given.secret_keys else text
-        for key, text in texts.items()
-    }
-
-
 def _task(
     layout: _Layout, at_rest: StackAtRest, executor: Path, recorded: Recorded, shut: Confinement | None
 ) -> Task:
@@ -256,11 +242,20 @@ def _task(
 def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
     """Raise CredfleetError where the program was not kept apart, or nothing could be."""
     ended = layout.folder / "ended"
-    inner = int(ended.read_text(encoding="utf-8")) if ended.exists() else None
-    if confined.REFUSED in (code, inner):
-        raise not_shut_in(said.strip().splitlines()[-1] if said.strip() else "no reason")
+    was_run = ended.exists()
+    inner = ended.read_text(encoding="utf-8") if was_run else ""
+    if str(confined.REFUSED) in (str(code), inner):
+        why = said.strip().splitlines()[-1] if said.strip() else "no reason"
+        raise CredfleetError(
+            code="not-shut-in",
+            place="this machine",
+            problem=f"its kernel does not let a program be shut in ({why}), and a branch's is run in no other"
+            " way",
+            fix="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+            " (Ubuntu), or run it in a virtual machine of its own",
+        )
     # Where nothing was declared, what the CLI says of that is told as of any preview.
-    if inner is None and ("resourcePreEvent" in said or "summaryEvent" not in said):
+    if not was_run and ("resourcePreEvent" in said or "summaryEvent" not in said):
         told = [str((each.get("diagnosticEvent") or {}).get("message") or "") for each in _events(said)]
         told += [line for line in said.splitlines() if not line.startswith("{")]
         raise CredfleetError(
@@ -269,18 +264,6 @@ def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
             problem=f"it did not run the program as a review does: {' '.join(' '.join(told).split())[-600:]}",
             fix="correct what it says, or put a supported Pulumi CLI on PATH (or PULUMI=/path/to/pulumi)",
         )
-
-
-def not_shut_in(why: str) -> CredfleetError:
-    """Return the refusal of a machine that shuts nothing in."""
-    return CredfleetError(
-        code="not-shut-in",
-        place="this machine",
-        problem=f"its kernel does not let a program be shut in ({why}), and a branch's is run in no other"
-        " way",
-        fix="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-        " (Ubuntu), or run it in a virtual machine of its own",
-    )
 
 
 def _events(said: str) -> Iterator[dict[str, Any]]:

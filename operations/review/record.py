@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,8 +25,8 @@ from components.documents import read_json
 from components.errors import CredfleetError
 from components.stack_config import tenant_files
 from components.stack_config.stack import NAMESPACE, Settings
+from operations.cli.inputs import read_bytes
 from operations.folders import Folders
-from operations.preview_report.digest import digest_of
 from operations.review.preview import Recorded, preview
 from operations.review.sealed import (
     Seals,
@@ -63,8 +63,8 @@ _NO_CODE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A state without secrets, how its sealed values are known, what its cluster said, and when that was.
+class Record(Recorded):
+    """A state without secrets, what its cluster said, how its sealed values are known, and when that was.
 
     code: a digest of the program that was deployed. environment: of its run, names that become defaults of
     providers.
@@ -74,32 +74,29 @@ class Record:
     at: datetime
     code: str
     seals: Seals
-    snapshot: Snapshot
-    cluster: Mapping[str, Any]
-    environment: Mapping[str, str]
 
     @classmethod
     def none(cls, stack: str) -> Record:
         """Return what is known of a stack that was not recorded: nothing."""
-        return cls(stack, datetime.now(UTC), "", Seals(secrets.token_hex(16), {}, {}), Snapshot(), {}, {})
+        return cls(Snapshot(), {}, {}, stack, datetime.now(UTC), "", Seals(secrets.token_hex(16), {}, {}))
 
     @classmethod
     def read(cls, file: Path, stack: str) -> Record:
-        """Read what `write` wrote. Raises CredfleetError, code `record-unreadable`."""
+        """Read what `review export` wrote. Raises CredfleetError `record-unreadable`, and as `read_bytes`."""
         try:
-            given: Any = read_json(file.read_text("utf-8"))
+            given: Any = read_json(read_bytes(str(file), "what `credfleet review export` wrote"))
             if given["version"] != VERSION or given["stack"] != stack:
                 raise _unreadable(file, f"it is of stack {given['stack']}, version {given['version']}")
             return cls(
+                decode(given["deployment"], str),
+                given["cluster"],
+                given["environment"],
                 stack,
                 datetime.fromisoformat(given["at"]),
                 given["code"],
                 Seals(**given["seals"]),
-                decode(given["deployment"], str),
-                given["cluster"],
-                given["environment"],
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             raise _unreadable(file, "it is not a record of a stack") from None
 
     def document(self) -> dict[str, Any]:
@@ -109,16 +106,11 @@ class Record:
             "stack": self.stack,
             "at": self.at.isoformat(timespec="seconds"),
             "code": self.code,
-            "seals": {"key": self.seals.key, "digests": self.seals.digests, "shapes": self.seals.shapes},
+            "seals": asdict(self.seals),
             "deployment": encode(self.snapshot, str),
             "cluster": self.cluster,
             "environment": self.environment,
         }
-
-    @property
-    def recorded(self) -> Recorded:
-        """What a preview is made against."""
-        return Recorded(self.snapshot, self.cluster, self.environment)
 
 
 def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
@@ -139,7 +131,8 @@ def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
         own = [each for each in (*folders, *files) if _is_code(str(below / each))]
         folders[:] = sorted(each for each in folders if each in own)
         for file in sorted(Path(folder, each) for each in own):
-            if any(path in (file, *file.parents) for path in given) and _is_data(file):
+            is_data = file.suffix in (".yaml", ".pem", ".csv") and not file.is_symlink()
+            if is_data and any(path in (file, *file.parents) for path in given):
                 continue
             if file.is_symlink() or file.is_file():
                 content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
@@ -150,11 +143,6 @@ def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
 
 def _is_code(path: str) -> bool:
     return Path(path).name != "__pycache__" and not any(fnmatchcase(path, each) for each in _NO_CODE)
-
-
-def _is_data(file: Path) -> bool:
-    """Whether a file of those that the configuration names is data, which is not run."""
-    return file.suffix in (".yaml", ".pem", ".csv") and not file.is_symlink()
 
 
 def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: bool = True) -> Record:
@@ -192,13 +180,13 @@ def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, as
     others = {name: {"text": 32} for name in sealed if not is_credential(name)}
     seals = Seals(key, {name: blank.identity(each) for name, each in sealed.items()}, shapes | others)
     record = Record(
+        state,
+        _cluster(settings) if asks else {},
+        {name: os.environ[name] for name in _DEFAULTS if name in os.environ},
         at_rest.stack,
         datetime.now(UTC),
         code_of(at_rest.project.directory, at_rest.stack_file.config),
         seals,
-        state,
-        _cluster(settings) if asks else {},
-        {name: os.environ[name] for name in _DEFAULTS if name in os.environ},
     )
     return replace(record, snapshot=_sealed(record, at_rest))
 
@@ -235,9 +223,8 @@ def _meant(value: Value) -> Any:
 def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
     """Return the state with what stands in for each secret, as the program itself makes it."""
     base, stand_ins = Folders(at_rest.project.directory), texts(record.seals, at_rest)
-    found = preview(at_rest, record.recorded, stand_ins, base)
-    said = digest_of(found.events, "the preview").diagnostics
-    if errors := [each.message.strip() for each in said if each.severity == "error"]:
+    found = preview(at_rest, record, stand_ins, base)
+    if errors := [each.message.strip() for each in found.digest.diagnostics if each.severity == "error"]:
         raise CredfleetError(
             code="record-failed",
             place=f"stack {record.stack}",
@@ -261,10 +248,10 @@ def _without_secrets(resource: Resource, made_now: Properties) -> Resource:
     return replace(resource, inputs={**inputs, **foreseen}, outputs={**outputs, **foreseen})
 
 
-def texts(seals: Seals, at_rest: StackAtRest) -> Any:
+def texts(seals: Seals, at_rest: StackAtRest) -> Callable[[str], str]:
     """Return what says which text stands in for a ciphertext of a stack's file."""
-    known = {each: seals.text(name, each) for name, each in ciphertexts(at_rest.stack_file.config).items()}
-    return known.__getitem__
+    sealed = ciphertexts(at_rest.stack_file.config)
+    return {each: seals.find(name, each).text for name, each in sealed.items()}.__getitem__
 
 
 def _cluster(settings: Settings) -> Mapping[str, Any]:

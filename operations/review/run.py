@@ -11,50 +11,36 @@ from pathlib import Path
 from typing import Any, Final
 
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.values import Properties, contains_secret
+from pulumi_sandbox.protocol.values import contains_secret
 
 import operations
 from components.documents import read_json
 from components.errors import Problem
-from components.seals import COULD_NOT
 from operations.folders import Folders
-from operations.preview_report.digest import Digest, digest_of
-from operations.preview_report.review import UNDECIDED, review
-from operations.review.confinement import Confinement
-from operations.review.preview import import_path, own_code, preview
+from operations.preview_report.review import Review, review
+from operations.review.confinement import Confinement, start
+from operations.review.preview import Previewed, import_path, own_code, preview
 from operations.review.record import Record, code_of, texts
-from operations.review.sealed import ValueStanding, ciphertexts, is_credential
+from operations.review.sealed import Sealed, ValueStanding, ciphertexts, is_credential
 from operations.stack.at_rest import StackAtRest
 
 _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
-    """A value of the stack file that cannot be read here, how it stands, and whether its shape is known."""
-
-    name: str
-    standing: ValueStanding
-    shaped: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """What a review found.
 
-    digest: of the preview, as `preview-report` reads it. problems: of the configuration, by the base's own
-    rules. sealed: all values that could not be read. undecided: rule → the resources it could not judge.
-    may_change: resources without a change of which that is unknown, and why.
+    problems: of the configuration, by the base's own rules. sealed: all values that could not be read.
+    may_change: resources without a change of which that is unknown, and why. printed: by the program.
     """
 
-    digest: Digest
+    review: Review
     record: Record
     problems: tuple[Problem, ...]
     sealed: tuple[Sealed, ...]
-    undecided: Mapping[str, tuple[str, ...]]
     may_change: Mapping[str, str]
     printed: tuple[str, ...]
-    failed: bool
     other_code: bool
 
     @property
@@ -76,23 +62,18 @@ def review_branch(folders: Folders, checkout: Path, record: Record) -> Found:
     )
     with _checking(checkout, record.stack, shut) as checking:
         stand_ins = texts(record.seals, at_rest)
-        found = preview(at_rest, record.recorded, stand_ins, folders, shut, policies=True)
+        found = preview(at_rest, record, stand_ins, folders, shut, policies=True)
         problems = _problems(checking, record.stack)
-    undecided = _tell_undecided(found.events)
     other_code = record.code not in ("", code_of(checkout, at_rest.stack_file.config))
-    digest = digest_of(found.events, "the preview")
     return Found(
-        digest=digest,
+        review=review(found.digest),
         record=record,
         problems=problems,
-        sealed=tuple(
-            Sealed(name, record.seals.standing(name, each), record.seals.shape(name, each) is not None)
-            for name, each in ciphertexts(at_rest.stack_file.config).items()
+        sealed=tuple(record.seals.find(*each) for each in ciphertexts(at_rest.stack_file.config).items()),
+        may_change=dict(_may_change(found)) if other_code else {},
+        printed=tuple(
+            line for each in found.digest.diagnostics for line in each.message.splitlines() if line
         ),
-        undecided=undecided,
-        may_change=dict(_may_change(digest, found.declared)) if other_code else {},
-        printed=tuple(line for each in digest.diagnostics for line in each.message.splitlines() if line),
-        failed=review(digest).failed,
         other_code=other_code,
     )
 
@@ -119,7 +100,7 @@ def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen
     )
     check = f"from {operations.__name__}.main import main; main()"
     given = ("config", "check", "--stack", stack, "--output", "json")
-    return shut.start(checkout, [sys.executable, "-P", "-c", check, *given])
+    return start(shut, checkout, [sys.executable, "-P", "-c", check, *given])
 
 
 def _problems(checking: subprocess.Popen[bytes], stack: str) -> tuple[Problem, ...]:
@@ -135,29 +116,14 @@ def _problems(checking: subprocess.Popen[bytes], stack: str) -> tuple[Problem, .
     )
 
 
-def _tell_undecided(events: Iterable[dict[str, Any]]) -> Mapping[str, tuple[str, ...]]:
-    """Mark what the rules could not decide; return rule → its resources."""
-    found: dict[str, list[str]] = {}
-    for each in events:
-        told: dict[str, Any] = each.get("policyEvent") or {}
-        if COULD_NOT in str(told.get("message")):
-            told["enforcementLevel"] = UNDECIDED
-            urn = str(told.get("resourceUrn") or "")
-            found.setdefault(str(told["policyName"]), []).append(urns.parse(urn).name if urn else "the stack")
-    return {rule: tuple(dict.fromkeys(names)) for rule, names in found.items()}
-
-
-def _may_change(digest: Digest, declared: Mapping[str, Properties]) -> Iterator[tuple[str, str]]:
+def _may_change(found: Previewed) -> Iterator[tuple[str, str]]:
     """Name what has no change here, and may have one: what another program makes of sealed values."""
-    for step in digest.steps:
+    for step in found.digest.steps:
         named = urns.parse(step.urn)
-        inputs = declared.get(step.urn, {})
-        if step.op == "same" and not named.type.startswith(urns.PROVIDER_TYPE_PREFIX) and _has_secret(inputs):
+        inputs = found.declared.get(step.urn, {})
+        is_secret = any(contains_secret(value) for key, value in inputs.items() if not key.startswith("__"))
+        if step.op == "same" and not named.type.startswith(urns.PROVIDER_TYPE_PREFIX) and is_secret:
             yield named.name, "another program makes it of a sealed value"
-
-
-def _has_secret(inputs: Properties) -> bool:
-    return any(contains_secret(value) for key, value in inputs.items() if not key.startswith("__"))
 
 
 def unmade_checks(found: Found) -> list[str]:
@@ -165,5 +131,5 @@ def unmade_checks(found: Found) -> list[str]:
     return [
         each.name
         for each in found.sealed
-        if is_credential(each.name) and not (each.shaped and each.standing is ValueStanding.SAME)
+        if is_credential(each.name) and (each.shape is None or each.standing is not ValueStanding.SAME)
     ]

@@ -10,12 +10,11 @@ holds no value, is recorded by the environment's own run; a credential without o
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
@@ -23,14 +22,15 @@ from typing import Any, Final, TypeAlias
 from pulumi_sandbox.protocol.values import Properties, Secret, Value, contains_unknown, reveal
 
 from components.credentials import KEY
+from components.documents import json_within
 from components.naming import is_guid
 from components.seals import SEALED, UNSEEN
 from components.stack_config.stack import NAMESPACE
 
 Shape: TypeAlias = Any
-"""JSON: {"text": length}, {"guid": true}, {"number": how it is written, 0 for each digit}, {"open": text},
-{"scheme": "https://", "rest": shape}, {"list": shapes}, {"fields": [[name, shape], …]}, and what a text
-encodes: {"json": shape}, {"base64": shape}, {"parts": shapes} with colons between them."""
+"""JSON: {"text": length}, {"guid": true}, {"open": text}, {"scheme": "https://", "rest": shape},
+{"list": shapes}, {"fields": [[name, shape], …]}, and what a text encodes: {"json": shape}, {"base64": shape},
+{"parts": shapes} with colons between them. In place of a number or a truth stands a text."""
 
 _TELLING: Final = frozenset({"type", "provider"})
 """Fields of services' credentials that are not secrets: they are names in a binding, in the open."""
@@ -42,8 +42,6 @@ _UNREAD: Final = "unread-91c6f3a8-"
 """What the secrets of a state begin with that was read without its key."""
 _INPUTS: Final = "__inputs"
 """The output in which Kubernetes' provider keeps the inputs."""
-_DRAWN: Final = 4
-"""Digits from which on others can be drawn that tell values apart."""
 
 
 class ValueStanding(StrEnum):
@@ -70,29 +68,32 @@ class Seals:
         """Return the digest of a ciphertext."""
         return _digest(self.key, ciphertext)
 
-    def standing(self, name: str, ciphertext: str) -> ValueStanding:
-        """Return how a value stands: one that was only renamed is the same."""
+    def find(self, name: str, ciphertext: str) -> Sealed:
+        """Return what is known of a value; one that changed is taken to have the shape that it had."""
         identity = self.identity(ciphertext)
-        if identity in self.digests.values():
-            return ValueStanding.SAME
-        return ValueStanding.CHANGED if name in self.digests else ValueStanding.NEW
+        origin = next((each for each, known in self.digests.items() if known == identity), None)
+        changed = ValueStanding.CHANGED if name in self.digests else ValueStanding.NEW
+        standing = changed if origin is None else ValueStanding.SAME
+        return Sealed(name, standing, self.shapes.get(origin or name), identity)
 
-    def shape(self, name: str, ciphertext: str) -> Shape | None:
-        """Return the shape of a value, or what is assumed of one that changed; None where none is known."""
-        return self.shapes.get(self._origin(ciphertext) or name)
 
-    def _origin(self, ciphertext: str) -> str | None:
-        identity = self.identity(ciphertext)
-        return next((each for each, known in self.digests.items() if known == identity), None)
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A value that cannot be read, how it stands, its shape if that is known, and the digest of its text."""
 
-    def text(self, name: str, ciphertext: str) -> str:
-        """Return what stands in for a value; of one that changed the shape is assumed to be as it was."""
-        identity = self.identity(ciphertext)
-        shape = self.shape(name, ciphertext)
-        mark = UNSEEN if self._origin(ciphertext) is None else SEALED
-        if shape is None:
-            return json.dumps({UNSEEN: f"{mark}-{identity}"}) if is_credential(name) else f"{mark}-{identity}"
-        return _text(shape, identity, mark)
+    name: str
+    standing: ValueStanding
+    shape: Shape | None
+    identity: str = ""
+
+    @property
+    def text(self) -> str:
+        """What stands in for it."""
+        mark = SEALED if self.standing is ValueStanding.SAME else UNSEEN
+        if self.shape is not None:
+            return str(_drawn(self.shape, self.identity, mark))
+        marked = f"{mark}-{self.identity}"
+        return json.dumps({UNSEEN: marked}) if is_credential(self.name) else marked
 
 
 def is_credential(name: str) -> bool:
@@ -100,21 +101,17 @@ def is_credential(name: str) -> bool:
     return name.startswith(f"{NAMESPACE}{KEY}.")
 
 
-def ciphertexts(config: Mapping[str, Any]) -> dict[str, str]:
+def ciphertexts(value: Any, place: str = "") -> dict[str, str]:
     """Return name → ciphertext of all that is encrypted in a stack file's values."""
-    return dict(_ciphertexts("", config))
-
-
-def _ciphertexts(place: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         if set(value) == {"secure"}:
-            yield place, str(value["secure"])
-            return
-        for key, item in value.items():
-            yield from _ciphertexts(f"{place}.{key}" if place else str(key), item)
+            return {place: str(value["secure"])}
+        below = ((f"{place}.{key}" if place else str(key), item) for key, item in value.items())
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _ciphertexts(f"{place}[{index}]", item)
+        below = ((f"{place}[{index}]", item) for index, item in enumerate(value))
+    else:
+        return {}
+    return {name: text for inner, item in below for name, text in ciphertexts(item, inner).items()}
 
 
 def shape_of(text: str, in_the_open: frozenset[str] = frozenset()) -> Shape | None:
@@ -124,19 +121,20 @@ def shape_of(text: str, in_the_open: frozenset[str] = frozenset()) -> Shape | No
     """
     if text.startswith("base64:") or "-----BEGIN" in text:
         return None
-    document = _document(text)
+    document = json_within(text)
     return {"text": len(text)} if document is None else {"json": _shape(document, "", in_the_open)}
 
 
 def _shape(value: Any, name: str, in_the_open: frozenset[str]) -> Shape:
-    if isinstance(value, _Fields):
-        return {"fields": [[key, _shape(item, key, in_the_open)] for key, item in value]}
-    if isinstance(value, list):
-        return {"list": [_shape(item, name, in_the_open) for item in value]}
-    if isinstance(value, _Number):
-        tells = _is_inexact(value) or len(value) >= _DRAWN
-        return {"number": _form(value)} if tells else {"text": 16}
-    return _shape_of_text(value, name, in_the_open) if isinstance(value, str) else {"text": 16}
+    match value:
+        case dict():
+            return {"fields": [[key, _shape(item, key, in_the_open)] for key, item in value.items()]}
+        case list():
+            return {"list": [_shape(item, name, in_the_open) for item in value]}
+        case str():
+            return _shape_of_text(value, name, in_the_open)
+        case _:
+            return {"text": 16}
 
 
 def _shape_of_text(value: str, name: str, in_the_open: frozenset[str]) -> Shape:
@@ -146,89 +144,45 @@ def _shape_of_text(value: str, name: str, in_the_open: frozenset[str]) -> Shape:
         return {"guid": True}
     if (scheme := _SCHEME.match(value)) is not None:
         return {"scheme": scheme[0], "rest": {"text": len(value) - len(scheme[0])}}
-    if (document := _document(value)) is not None:
+    if (document := json_within(value)) is not None:
         return {"json": _shape(document, "", in_the_open)}
     if (inner := _decoded(value)) is not None and ":" in inner:
         return {"base64": {"parts": [{"text": len(part)} for part in inner.split(":")]}}
     return {"text": len(value)}
 
 
-class _Number(str):
-    """A number as it is written."""
-
-    __slots__ = ()
-
-
-class _Fields(list[tuple[str, Any]]):
-    """The fields of an object, in their order."""
-
-
-def _is_inexact(number: str) -> bool:
-    """Whether a number may be another one once it was read as a float, as most readers of JSON do."""
-    return not number.lstrip("-").isdecimal() or int(float(number)) != int(number)
-
-
-def _form(number: str) -> str:
-    """Return how a number is written, with 0 for each digit to be drawn.
-
-    An integer stays one that floats can hold, by its first digit, or that none can, by its last as well.
-    """
-    if not number.lstrip("-").isdecimal():
-        return re.sub(r"[0-9]", "0", number)
-    first, last = ("9", "1") if _is_inexact(number) else ("1", "0")
-    return f"{'-' * number.startswith('-')}{first}{'0' * (len(number.lstrip('-')) - 2)}{last}"
-
-
-def _document(text: str) -> Any:
-    """Read an object or list of JSON; None for anything else."""
-    try:
-        found: Any = json.loads(text, object_pairs_hook=_Fields, parse_int=_Number, parse_float=_Number)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, list) else None
-
-
 def _decoded(text: str) -> str | None:
     try:
         return base64.b64decode(text, validate=True).decode()
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
 
 
-def _text(shape: Shape, seed: str, mark: str) -> str:
-    """Return the text of a shape whose parts are drawn from a seed."""
-    match shape:
-        case {"json": inner}:
-            text = json.dumps(_value(inner, seed, mark))
-        case {"base64": inner}:
-            text = base64.b64encode(_text(inner, seed, mark).encode()).decode()
-        case {"parts": parts}:
-            text = ":".join(_text(part, f"{seed}{index}", mark) for index, part in enumerate(parts))
-        case {"guid": _}:
-            drawn = _digest(seed, "guid")
-            text = f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-8{drawn[17:20]}-{drawn[20:32]}"
-        case {"open": text}:
-            pass
-        case {"scheme": scheme, "rest": rest}:
-            text = scheme + _text(rest, seed, mark)
-        case {"text": length}:
-            text = f"{mark}-{_digest(seed, 'text')[:32]}".ljust(length - length % 8, "x")
-        case _:
-            raise ValueError(shape)
-    return text
-
-
-def _value(shape: Shape, seed: str, mark: str) -> Any:
+def _drawn(shape: Shape, seed: str, mark: str) -> Any:
+    """Return what has a shape, and parts that are drawn from a seed."""
+    made: Any
     match shape:
         case {"fields": fields}:
-            return {key: _value(inner, f"{seed}.{key}", mark) for key, inner in fields}
+            made = {key: _drawn(inner, f"{seed}.{key}", mark) for key, inner in fields}
         case {"list": items}:
-            return [_value(inner, f"{seed}[{index}]", mark) for index, inner in enumerate(items)]
-        case {"number": form}:
-            digits = iter(str(int(_digest(seed, "number") * 4, 16)))
-            return json.loads(re.sub("0", lambda _: next(digits).replace("0", "1"), form))
+            made = [_drawn(inner, f"{seed}[{index}]", mark) for index, inner in enumerate(items)]
+        case {"json": inner}:
+            made = json.dumps(_drawn(inner, seed, mark))
+        case {"base64": inner}:
+            made = base64.b64encode(_drawn(inner, seed, mark).encode()).decode()
+        case {"parts": parts}:
+            made = ":".join(_drawn(part, f"{seed}{index}", mark) for index, part in enumerate(parts))
+        case {"guid": _}:
+            drawn = _digest(seed, "guid")
+            made = f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-8{drawn[17:20]}-{drawn[20:32]}"
+        case {"open": made}:
+            pass
+        case {"scheme": scheme, "rest": rest}:
+            made = scheme + _drawn(rest, seed, mark)
         case _:
-            return _text(shape, seed, mark)
+            length = shape.get("text", 16)
+            made = f"{mark}-{_digest(seed, 'text')[:32]}".ljust(length - length % 8, "x")
+    return made
 
 
 def _digest(key: str, text: str) -> str:
@@ -245,11 +199,19 @@ def is_unread(value: Value) -> bool:
     return isinstance(value, str) and value.startswith(_UNREAD)
 
 
-def _held(value: Value) -> dict[Any, Value] | None:
-    """Return what a value holds, by its place in it; None for one that holds nothing."""
+def _held(value: Value) -> dict[Any, Value]:
+    """Return what a value holds, by its place in it."""
     if isinstance(value, list):
         return dict(enumerate(value))
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _places(value: Value, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Value]:
+    """Return a value and all that it holds by their places, of a secret nothing but itself."""
+    found = {place: value}
+    for key, item in _held(value).items():
+        found |= _places(item, (*place, key))
+    return found
 
 
 def _rebuilt(value: Value, make: Callable[[Any, Value], Value]) -> Value:
@@ -257,25 +219,6 @@ def _rebuilt(value: Value, make: Callable[[Any, Value], Value]) -> Value:
     if isinstance(value, dict):
         return {key: make(key, item) for key, item in value.items()}
     return [make(*each) for each in enumerate(value)] if isinstance(value, list) else value
-
-
-def _paired(value: Value, made: Value) -> list[tuple[Value, Value]] | None:
-    """Return two values and what they hold at the same places; None where they are not of one structure."""
-    pairs, inner, others = [(value, made)], _held(value), _held(made)
-    if is_unread(value):
-        return pairs
-    if inner is None or others is None:
-        return pairs if inner is others else None
-    if type(value) is not type(made):
-        return pairs
-    if inner.keys() != others.keys():
-        return None
-    for key, item in inner.items():
-        below = _paired(item, others[key])
-        if below is None:
-            return None
-        pairs += below
-    return pairs
 
 
 def unread_outputs(outputs: Value, inputs: Value) -> dict[str, Value]:
@@ -303,11 +246,11 @@ def align(state: Properties, run: Properties) -> tuple[Properties, Mapping[str, 
 def _aligned(value: Value, run: Value, became: dict[str, Value]) -> Value:
     made = reveal(run)
     if isinstance(value, Secret):
-        is_made = made is not None and not contains_unknown(made)
-        pairs = _paired(reveal(value), made) if is_made else None
-        if pairs is None:
+        held = reveal(value)
+        old, new = _places(held), {(): made} if is_unread(held) else _places(made)
+        if made is None or contains_unknown(made) or old.keys() != new.keys():
             return conceal_unmade(value, became)
-        became |= {_key(old): new for old, new in pairs}
+        became |= {_key(old[place]): new[place] for place in old}
         return Secret(made)
     if isinstance(value, str) and isinstance(run, str) and value != run:
         if without_port(value) != without_port(run):
@@ -315,7 +258,7 @@ def _aligned(value: Value, run: Value, became: dict[str, Value]) -> Value:
         became[_key(value)] = run
         return run
     fits = not isinstance(value, list) or (isinstance(made, list) and len(made) == len(value))
-    below = (_held(made) if fits else None) or {}
+    below = _held(made) if fits else {}
     return _rebuilt(value, lambda key, item: _aligned(item, below.get(key), became))
 
 
@@ -336,10 +279,7 @@ def conceal_unmade(value: Value, became: Mapping[str, Value]) -> Value:
 
 def in_the_open(inputs: Value) -> dict[str, Value]:
     """Return the values that inputs have in plaintext: Google's provider marks even labels beside them."""
-    if isinstance(inputs, Secret):
-        return {}
-    below = (_held(inputs) or {}).values()
-    return {_key(inputs): inputs} | {key: item for each in below for key, item in in_the_open(each).items()}
+    return {_key(each): each for each in _places(inputs).values() if not isinstance(each, Secret)}
 
 
 def _unmade(value: Value, became: Mapping[str, Value], name: str = "") -> Value:

@@ -14,8 +14,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, named
-from pulumi_sandbox.services import addresses as open_addresses
+from pulumi_sandbox.services.cloud.registry import OWN, CloudService, named
+from pulumi_sandbox.services.cloud.registry import addresses as open_addresses
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.ports import LOOPBACK
+from pulumi_sandbox.services.progress import Progress
 
 from components.documents import read_json
 from components.open_ports import VARIABLES
@@ -79,16 +82,13 @@ def _introduce(id_: str, cluster: ClusterEntry, port: int) -> None:
     brought = {"name": cluster.name, "generation": cluster.generation}
     _call(port, "PUT", f"/sandbox/clusters/{quote(id_, safe='')}", brought)
     for adapter, state in cluster.adapters.items():
-        _call(port, "PUT", f"{path}/statuses", _report(adapter, state, cluster.generation))
-
-
-def _report(adapter: str, state: str, generation: int) -> dict[str, Any]:
-    return {
-        "adapter": adapter,
-        "observed_generation": generation,
-        "observed_time": datetime.now(UTC).isoformat(),
-        "conditions": [{"type": kind, "status": state} for kind in _CONDITIONS],
-    }
+        report = {
+            "adapter": adapter,
+            "observed_generation": cluster.generation,
+            "observed_time": datetime.now(UTC).isoformat(),
+            "conditions": [{"type": kind, "status": state} for kind in _CONDITIONS],
+        }
+        _call(port, "PUT", f"{path}/statuses", report)
 
 
 def _call(port: int, method: str, path: str, body: object = None) -> dict[str, Any]:

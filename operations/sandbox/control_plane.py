@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from operations.folders import Folders
 
 if TYPE_CHECKING:
-    from pulumi_sandbox.services import ControlPlane, Progress
+    from pulumi_sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.progress import Progress
 
 CONTEXT = "credfleet-sandbox"
 OWNER = "credfleet"
@@ -21,7 +22,7 @@ USERS = ("provisioner", "janitor")
 def build(progress: Progress, *, cluster: bool = True) -> None:
     """Build what this machine lacks: the API server, unless another cluster is used, and the CLI."""
     from pulumi_sandbox import pulumi_cli
-    from pulumi_sandbox.services import CONTROL_PLANE, PULUMI_CLI, build_together, cache_folder
+    from pulumi_sandbox.services.build import CONTROL_PLANE, PULUMI_CLI, build_together, cache_folder
 
     cache = cache_folder(OWNER)
     wanted = {CONTROL_PLANE: cache} if cluster else {}
@@ -32,14 +33,16 @@ def build(progress: Progress, *, cluster: bool = True) -> None:
 
 def programs(progress: Progress) -> Path:
     """Return the folder with the API server's programs, building them first when no build is kept."""
-    from pulumi_sandbox.services import binaries, cache_folder
+    from pulumi_sandbox.services.build import binaries, cache_folder
 
     return binaries(progress, cache_folder(OWNER))
 
 
 def start(folders: Folders, progress: Progress) -> ControlPlane:
     """Return the running API server of the project, started and even built first where needed."""
-    from pulumi_sandbox.services import ControlPlane, User, cache_folder, kept_in
+    from pulumi_sandbox.services.build import cache_folder, kept_in
+    from pulumi_sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.parts import User
 
     return ControlPlane.start(
         folders.control_plane,

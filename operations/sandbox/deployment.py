@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import psutil
 from pulumi.automation import (
@@ -23,17 +23,21 @@ from pulumi.automation import (
 )
 from pulumi.automation.events import EngineEvent, PolicyEvent, SummaryEvent
 from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
+from operations.cli.failures import CANCELLED, GENERIC
+from operations.folders import Folders
+from operations.stack.at_rest import StackAtRest
 from operations.stack.project_file import Project
+from operations.stack.state import Snapshot, decode
 from operations.stack.yaml_file import load_map
+
+if TYPE_CHECKING:
+    from components.stack_config.stack import Settings
 
 Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled"]
 Show: TypeAlias = Callable[[EngineEvent], None]
-
-FAILED: Final = 1
-CANCELLED: Final = 8
-"""Exit codes, as of the Pulumi CLI."""
 
 DONE: Final[Mapping[str, str]] = {
     "create": "created",
@@ -92,13 +96,30 @@ class Deployed:
     @property
     def exit_code(self) -> int:
         """The exit code of a command that did nothing else."""
-        return {"succeeded": 0, "failed": FAILED, "cancelled": CANCELLED}[self.outcome]
+        return {"succeeded": 0, "failed": GENERIC, "cancelled": CANCELLED}[self.outcome]
 
     @property
     def changes_anything(self) -> bool:
         """Whether there is something to do, or was, if only an output to write down."""
         steps = (step for step in self.steps if not urns.is_default_provider(step.urn))
         return self.outputs_differ or any(step.op != "same" for step in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A stack on its cluster, ready for the CLI. typed: how this command is."""
+
+    folders: Folders
+    cluster: StackCluster
+    at_rest: StackAtRest
+    settings: Settings
+    stack: Stack
+    packs: Mapping[str, Any]
+    typed: str
+
+    def state(self) -> Snapshot:
+        """Return what the stack has now, its secrets unread."""
+        return decode(self.at_rest.deployment())
 
 
 def _came_to(events: Sequence[EngineEvent], outcome: Outcome) -> Deployed:
@@ -207,7 +228,7 @@ def last_words(error: CommandError) -> str:
 
 @contextmanager
 def interruptible() -> Generator[threading.Event]:
-    """Let every CLI end in order on Ctrl-C and SIGTERM, one started then too; yield whether that was asked.
+    """Let every CLI end in order on Ctrl-C, SIGTERM and SIGHUP, one started then too; yield whether one came.
 
     A terminal signals the CLI as well, which takes a second signal for an order to stop at once. Of the main
     thread alone.
@@ -235,7 +256,9 @@ def interruptible() -> Generator[threading.Event]:
             if asked.is_set():
                 tell()
 
-    former = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    hang_up = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else []  # as by nohup
+    heard = (signal.SIGINT, signal.SIGTERM, *hang_up)
+    former = {number: signal.signal(number, interrupt) for number in heard}
     watch = threading.Thread(target=tell_late_ones, daemon=True)
     watch.start()
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import typer
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.services import Step as Progress
+from pulumi_sandbox.services.progress import Step as Progress
 from pulumi_sandbox.steering import visible
 
 from operations.sandbox.deployment import DONE, TO_DO, changes_of
@@ -53,7 +53,9 @@ class Display:
             self._seen += 1
             self._started[event.resource_pre_event.metadata.urn] = time.monotonic()
         elif event.res_outputs_event and not event.res_outputs_event.planning:
-            self._finish(event.res_outputs_event.metadata)
+            told = event.res_outputs_event.metadata
+            if (op := told.op.value) in _MARKS:
+                self._write(self._described(f"{_MARKS[op]} {DONE[op]}", told))
         elif event.res_op_failed_event:
             self._write(self._described("✗ failed", event.res_op_failed_event.metadata))
         elif event.diagnostic_event:
@@ -77,11 +79,6 @@ class Display:
         self._line.clear()
         if counts:
             self._write(f"Resources: {', '.join(counts)} · {time.monotonic() - self._began:.1f}s")
-
-    def _finish(self, told: StepEventMetadata) -> None:
-        op = told.op.value
-        if op in _MARKS:
-            self._write(self._described(f"{_MARKS[op]} {DONE[op]}", told))
 
     def _described(self, what: str, told: StepEventMetadata) -> str:
         took = time.monotonic() - self._started.get(told.urn, time.monotonic())

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,9 @@ from pulumi_sandbox import pulumi_cli
 from pulumi_sandbox.files import make_folder
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.pulumi_cli import PulumiCli
-from pulumi_sandbox.services import Clouds, ControlPlane, Part
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import Part
 from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
@@ -23,7 +25,7 @@ from operations.folders import Folders, stack_of
 from operations.sandbox import cloud_services, control_plane
 from operations.sandbox.control_plane import OWNER
 from operations.sandbox.public_passphrase import is_strange
-from operations.stack.at_rest import StackAtRest, find_backend_folder
+from operations.stack.at_rest import StackAtRest, find_backend, require_folder
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.values()})
@@ -62,7 +64,7 @@ def status(folders: Folders) -> dict[str, Any]:
         each.service.name: _process(each.pid, each.address, each.log)
         for each in cloud_services.stand_ins(folders).started()
     }
-    state = find_backend_folder(folders.backend).as_uri()
+    state = require_folder(find_backend(folders.backend)).as_uri()
     plane = ControlPlane.find(folders.control_plane)
     if plane is None:
         return {"kubeconfig": None, "server": None, "users": {}, "services": services, "state": state}
@@ -112,9 +114,12 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str], cli: P
     plane = ControlPlane.find(folders.control_plane)
     kubeconfig = cluster.kubeconfig if cluster else plane.kubeconfig("admin") if plane else None
     at_rest = _at_rest(folders, stack, environment)
+    backend = require_folder(find_backend(folders.backend, environment))
+    first = [str(program.parent) for program in (cli.program, Path(sys.executable))]
+    others = [each for each in environment.get("PATH", "").split(os.pathsep) if each not in first]
     variables = {
-        "PATH": _first_on_path((cli.program.parent, Path(sys.executable).parent), environment),
-        "PULUMI_BACKEND_URL": find_backend_folder(folders.backend, environment).as_uri() + _WHOLE_FILES,
+        "PATH": os.pathsep.join([*first, *others]),
+        "PULUMI_BACKEND_URL": backend.as_uri() + _WHOLE_FILES,
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_HOME": str(folders.pulumi_home),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
@@ -136,13 +141,6 @@ def furnish(folders: Folders) -> dict[str, str]:
     """
     make_folder(folders.backend)
     return pulumi_cli.furnish(folders.pulumi_home)
-
-
-def _first_on_path(folders: Sequence[Path], environment: Mapping[str, str]) -> str:
-    """Return a PATH that begins with these folders, each of which it has once."""
-    own = [str(folder) for folder in folders]
-    others = [each for each in environment.get("PATH", "").split(os.pathsep) if each not in own]
-    return os.pathsep.join([*own, *others])
 
 
 def _at_rest(folders: Folders, stack: str, environment: Mapping[str, str]) -> StackAtRest | None:

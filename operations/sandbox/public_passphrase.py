@@ -19,7 +19,11 @@ def is_strange(
     """Whether the environment gives it to a stack that is not for the sandbox, and does not have it yet."""
     if folders.public_passphrase(stack) or not folders.is_public_given(environment):
         return False
-    return at_rest is None or not (_is_of_the_sandbox(at_rest) or _is_encrypted(folders, at_rest))
+    if at_rest is None:
+        return True
+    cluster = at_rest.stack_file.config.get(_CLUSTER)
+    is_of_the_sandbox = isinstance(cluster, dict) and cluster.get("context") == CONTEXT
+    return not (is_of_the_sandbox or _is_encrypted(folders, at_rest))
 
 
 def refuse_new(folders: Folders, at_rest: StackAtRest) -> None:
@@ -33,11 +37,6 @@ def refuse_new(folders: Folders, at_rest: StackAtRest) -> None:
             fix="give it one of its own, by PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE;"
             f" a stack for the sandbox alone says {_CLUSTER}: {{context: {CONTEXT}}}",
         )
-
-
-def _is_of_the_sandbox(at_rest: StackAtRest) -> bool:
-    cluster = at_rest.stack_file.config.get(_CLUSTER)
-    return isinstance(cluster, dict) and cluster.get("context") == CONTEXT
 
 
 def _is_encrypted(folders: Folders, at_rest: StackAtRest) -> bool:

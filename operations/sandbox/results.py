@@ -36,14 +36,8 @@ def list_declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple
 
     def below(parent: str, depth: int) -> Iterator[Declared]:
         for resource in children.get(parent, ()):
-            name = urns.parse(resource.urn).name
             action = actions.get(resource.urn, UNCHANGED)
-            part = _part(resource.urn)
-            namespace = namespace_of(resource)
-            since = resource.created
-            yield Declared(
-                resource.urn, resource.type, name, resource.id, action, depth, part, namespace, since
-            )
+            yield _declared(resource, action, depth, since=resource.created)
             yield from below(resource.urn, depth + 1)
 
     return tuple(below("", 0))
@@ -54,19 +48,16 @@ def pending(foreseen: Iterable[Step], done: Iterable[Step]) -> tuple[Declared, .
     finished = {step.urn for step in done if step.done and not step.failed}
     left = {step.urn: step for step in foreseen if step.op in TO_DO}
     return tuple(
-        Declared(
-            urn,
-            step.type,
-            step.name,
-            step.id,
-            TO_DO[step.op],
-            0,
-            _part(urn),
-            namespace_of(step),
-        )
+        _declared(step, TO_DO[step.op])
         for urn, step in left.items()
         if urn not in finished and not urns.is_default_provider(urn) and step.type != urns.ROOT_STACK_TYPE
     )
+
+
+def _declared(what: Resource | Step, action: str, depth: int = 0, since: str = "") -> Declared:
+    name, chain = urns.parse(what.urn).name, urns.parse(what.urn).qualified_type.split("$")
+    part = short_type(chain[min(1, len(chain) - 1)]).removeprefix(_OWN)
+    return Declared(what.urn, what.type, name, what.id, action, depth, part, namespace_of(what), since)
 
 
 def namespace_of(resource: Resource | Step) -> str:
@@ -115,11 +106,6 @@ def _is_skipped(claim: Resource) -> bool:
     return claim.outputs.get("phase") == SKIPPED
 
 
-def _part(urn: str) -> str:
-    chain = urns.parse(urn).qualified_type.split("$")
-    return short_type(chain[min(1, len(chain) - 1)]).removeprefix(_OWN)
-
-
 def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, outcome: Outcome) -> str:
     """Say in one sentence how it went and what there is now."""
     actions = Counter(each.action for each in resources)
@@ -148,18 +134,7 @@ def _actions(steps: Iterable[Step]) -> dict[str, str]:
 
 def _claimed(resource: Resource, action: str, since: Mapping[str, str]) -> Claimed:
     outputs = {key: masked(value) for key, value in resource.outputs.items()}
-
-    def text(key: str) -> str:
-        return str(outputs.get(key) or "")
-
-    return Claimed(
-        tenant=text("tenant"),
-        slot=text("slot"),
-        type=text("type"),
-        secret_name=text("secretName"),
-        namespace=text("namespace"),
-        phase=text("phase"),
-        reused=outputs.get("reused") is True,
-        is_new=action == DONE["create"] and outputs.get("reused") is False,
-        since=since.get(text("secretName"), ""),
-    )
+    names, reused = ("tenant", "slot", "type", "secretName", "namespace", "phase"), outputs.get("reused")
+    texts = [str(outputs.get(each) or "") for each in names]
+    is_new = action == DONE["create"] and reused is False
+    return Claimed(*texts, reused=reused is True, is_new=is_new, since=since.get(texts[3], ""))

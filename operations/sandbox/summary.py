@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Json, masked
 from pulumi_sandbox.stack_cluster import StackCluster
+from pydantic.alias_generators import to_camel
 
 from components.errors import CredfleetError
 from operations.cli.answer import Part, VerdictLine
@@ -21,10 +22,9 @@ from operations.folders import Folders
 from operations.pool.access import DEFAULT_NAMESPACE, DEFAULT_STACK, PoolTarget
 from operations.pool.status import place
 from operations.sandbox import results
-from operations.sandbox.deployment import Deployed
+from operations.sandbox.deployment import Deployed, Prepared
 from operations.sandbox.processes import status as services_status
 from operations.sandbox.report import Report, Share, Skipped, Violation
-from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Snapshot
 
 if TYPE_CHECKING:
@@ -33,25 +33,15 @@ if TYPE_CHECKING:
     from components.stack_config.stack import Settings
 
 
-def report_of(
-    folders: Folders,
-    cluster: StackCluster,
-    at_rest: StackAtRest,
-    foreseen: Deployed,
-    update: Deployed | None,
-    *,
-    settings: Settings,
-    state: Snapshot,
-    typed: str,
-) -> Report:
+def report_of(ready: Prepared, foreseen: Deployed, update: Deployed | None, state: Snapshot) -> Report:
     """Gather what an update did and what it left.
 
-    foreseen: what its preview came to. update: None where there was none. state: what there is now. typed:
-    how this command is typed.
+    foreseen: what its preview came to. update: None where there was none. state: what there is now.
     """
+    cluster, at_rest, settings = ready.cluster, ready.at_rest, ready.settings
     result, steps = update or foreseen, update.steps if update else ()
     declared = results.list_declared(state.resources, steps)
-    shares, members, since = _pool(settings, cluster)
+    shares, members, since = _pool(settings, at_rest.stack, cluster)
     claimed = results.list_claimed(state.resources, steps, since)
     pending = results.pending(foreseen.steps, steps)
     skipped = (
@@ -88,10 +78,10 @@ def report_of(
             for each in result.policy
         ),
         outputs=tuple((key, _as_text(value)) for key, value in _outputs(state)),
-        services=_services(folders, cluster),
+        services=_services(ready.folders, cluster),
         pending=pending,
         next=tuple(
-            (command.replace("credfleet", typed, 1), purpose)
+            (command.replace("credfleet", ready.typed, 1), purpose)
             for command, purpose in _next(settings, at_rest.stack, cluster, shares)
         ),
     )
@@ -136,15 +126,10 @@ def as_parts(report: Report, page: Path) -> Iterator[Part]:
     yield from _tables(report) if report.ok else skipped_table(report.skipped)
     yield ""
     yield VerdictLine(report.ok, report.headline, bold=True)
-    yield f"  report  {relative_path(page)}"
+    here = Path.cwd()
+    yield f"  report  {page.relative_to(here) if page.is_relative_to(here) else page}"
     if report.ok:
         yield Commands("Next", report.next)
-
-
-def relative_path(page: Path) -> Path:
-    """Return the path of a page as it is shortest from here."""
-    here = Path.cwd()
-    return page.relative_to(here) if page.is_relative_to(here) else page
 
 
 def _tables(report: Report) -> Iterator[Table]:
@@ -192,41 +177,40 @@ def _remark(message: str) -> str:
     return " ".join(said) or about
 
 
-def as_document(report: Report, result: Deployed, page: Path) -> dict[str, Any]:
-    """Return an update for machines; `changes` counts steps by operation."""
+def as_ended(stack: str, result: Deployed) -> dict[str, Any]:
+    """Return for machines how it ended; `changes` counts steps by operation."""
     return {
-        "stack": report.stack,
+        "stack": stack,
         "outcome": result.outcome,
-        "headline": report.headline,
         "changes": dict(result.changes),
-        "seconds": round(report.seconds, 3),
+        "seconds": round(result.seconds, 3),
+        "errors": list(result.errors),
+    }
+
+
+def as_document(report: Report, result: Deployed, page: Path) -> dict[str, Any]:
+    """Return an update for machines."""
+    return {
+        **as_ended(report.stack, result),
+        "headline": report.headline,
         "server": report.server,
         "declared": [
             {"urn": each.urn, "type": each.kind, "name": each.name, "id": each.id, "action": each.action}
             for each in report.declared
         ],
         "claimed": [
-            {
-                "tenant": each.tenant,
-                "slot": each.slot,
-                "type": each.type,
-                "secretName": each.secret_name,
-                "namespace": each.namespace,
-                "phase": each.phase,
-                "reused": each.reused,
-            }
+            {to_camel(name): value for name, value in asdict(each).items() if name not in ("is_new", "since")}
             for each in report.claimed
         ],
         "skipped": [asdict(each) for each in report.skipped],
         "policies": [asdict(each) for each in report.violations],
         "outputs": dict(report.outputs),
-        "errors": list(result.errors),
         "report": str(page),
     }
 
 
 def _pool(
-    settings: Settings, cluster: StackCluster
+    settings: Settings, stack: str, cluster: StackCluster
 ) -> tuple[tuple[Share, ...], Mapping[str, Member] | None, Mapping[str, str]]:
     """Look at the pool, writing nothing: how its accounts stand, the accounts, since when each is used.
 
@@ -238,7 +222,7 @@ def _pool(
     from components.account_pool.core.status import status_of
 
     try:
-        where = PoolTarget.of_stack(section, settings.cluster, cluster.kubeconfig)
+        where = PoolTarget.of_stack(stack, section, settings.cluster, cluster.kubeconfig)
         snapshot = Pool.snapshot(where.target(), where.namespace)
     except CredfleetError:
         return (), None, {}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import typer
 from pulumi_sandbox import pulumi_cli
@@ -27,19 +26,14 @@ from operations.config.settings import read_settings, refuse_what_cannot_run
 from operations.fleet.tenants import refuse_strays, states_in
 from operations.folders import Folders, stack_of
 from operations.sandbox import cloud_services, control_plane, existing, results
-from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, select_stack
+from operations.sandbox.deployment import Deployed, Prepared, deploy, free_dead_lock, select_stack
 from operations.sandbox.display import Display
 from operations.sandbox.processes import exports, furnish
 from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.report import write
 from operations.sandbox.runs import UpRun
-from operations.sandbox.summary import as_document, as_parts, report_of
+from operations.sandbox.summary import as_document, as_ended, as_parts, report_of
 from operations.stack.at_rest import StackAtRest
-from operations.stack.state import Snapshot, decode
-from operations.stack.steps_file import take_up_steps
-
-if TYPE_CHECKING:
-    from pulumi.automation import Stack
 
 _TAKEN_AWAY: Final = ("delete", "replace", "delete-replaced")
 _SHOWN: Final = 20
@@ -49,23 +43,6 @@ CHANGED: Final = 7
 """Exit code when something changes where nothing should, as of the Pulumi CLI."""
 
 _NOT_GOING_ON: Final = "The preview found a reason not to go on"
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A stack on its cluster, ready for the CLI."""
-
-    folders: Folders
-    cluster: StackCluster
-    at_rest: StackAtRest
-    settings: Settings
-    stack: Stack
-    packs: Mapping[str, Any]
-    typed: str
-
-    def state(self) -> Snapshot:
-        """Return what the stack has now, its secrets unread."""
-        return decode(self.at_rest.deployment())
 
 
 def up(wanted: UpRun) -> CommandResult:
@@ -80,32 +57,32 @@ def up(wanted: UpRun) -> CommandResult:
     if foreseen.exit_code:
         why = "You stopped the preview" if foreseen.outcome == "cancelled" else _NOT_GOING_ON
         typer.echo(f"{why}; nothing was changed.", err=True)
-        return CommandResult(_document(wanted, foreseen), (), foreseen.exit_code)
+        return CommandResult(as_ended(wanted.stack, foreseen), (), foreseen.exit_code)
     state = ready.state()
     if state.resources and not (state.pending or foreseen.changes_anything):
         return _told(ready, foreseen, None)
     if wanted.expect_no_changes:
         typer.echo("Something would change, and no change was expected; nothing was changed.", err=True)
-        return CommandResult(_document(wanted, foreseen), (), CHANGED)
+        return CommandResult(as_ended(wanted.stack, foreseen), (), CHANGED)
     _agree(ready, wanted, foreseen)
     return _told(ready, foreseen, _update(ready, wanted))
 
 
-def _update(ready: _Prepared, wanted: UpRun) -> Deployed:
+def _update(ready: Prepared, wanted: UpRun) -> Deployed:
     """Update; then forget creates that a killed update had begun, which the CLI keeps through a good one."""
     done = _run(ready.stack.up, "Updating", ready, wanted)
     if done.exit_code == 0 and ready.state().pending:
-        typer.echo("· an earlier update was killed: looking what is left of it", err=True)
+        typer.echo("· an earlier update was killed: checking what is left of it", err=True)
         _run(ready.stack.refresh, "Refreshing", ready, wanted, clear_pending_creates=True)
     return done
 
 
-def _prepare(wanted: UpRun) -> _Prepared:
+def _prepare(wanted: UpRun) -> Prepared:
     """Find project, services, cluster and CLI; let a state that speaks of a cluster that is gone catch up.
 
     Raises CredfleetError as `stack_of`, `StackAtRest.state_file`, `StackAtRest.unlock`, `read_settings`,
-    `existing.bring_kinds` and `existing.bring`; `refresh-failed` or `cancelled` while catching up;
-    SandboxError as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
+    `_refuse_steps`, `existing.bring_kinds` and `existing.bring`; `refresh-failed` or `cancelled` while
+    catching up; SandboxError as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
     """
     folders, typed = Folders.find(Path.cwd()), typed_command()
     at_rest = stack_of(folders, wanted.stack)
@@ -123,17 +100,30 @@ def _prepare(wanted: UpRun) -> _Prepared:
     for package, source in furnish(folders).items():
         if source != pulumi_cli.LOCAL:
             typer.echo(f"· provider {package}: {source}", err=True)
-    take_up_steps(state_file)
+    _refuse_steps(state_file)
     for pid in free_dead_lock(folders.backend, at_rest.project.name, at_rest.stack):
         typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
     stack = select_stack(folders.project, wanted.stack)
     packs = policies_of(folders, wanted.stack)
-    ready = _Prepared(folders, cluster, at_rest, settings, stack, packs, typed)
+    ready = Prepared(folders, cluster, at_rest, settings, stack, packs, typed)
     if is_stale:
-        typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
+        typer.echo("· the API server is a new one: checking what is left of the stack", err=True)
         _catch_up(ready, wanted)
     cluster.remember(folders.clusters(wanted.stack))
     return ready
+
+
+def _refuse_steps(state_file: Path) -> None:
+    """Raise CredfleetError `state-invalid` for a state beside which is what it lacks of a killed run."""
+    beside = state_file.with_name(f"{state_file.name}.steps")
+    if beside.exists():
+        raise CredfleetError(
+            code="state-invalid",
+            place=str(beside),
+            problem="a run of a version before 0.1.0 was killed, and what it did is in this file alone",
+            fix="end it with the version that began it; or delete this file and run refresh: what it alone"
+            " records is no longer known then",
+        )
 
 
 def reach_cluster(
@@ -170,7 +160,7 @@ def policies_of(folders: Folders, stack: str) -> dict[str, Any]:
     return {"policy_packs": packs, **configs} if packs else {}
 
 
-def _catch_up(ready: _Prepared, wanted: UpRun) -> None:
+def _catch_up(ready: Prepared, wanted: UpRun) -> None:
     """Refresh a state that speaks of an API server that is gone; until that is done, it misleads."""
     result = _run(ready.stack.refresh, "Refreshing", ready, wanted)
     if result.exit_code:
@@ -178,12 +168,12 @@ def _catch_up(ready: _Prepared, wanted: UpRun) -> None:
         raise CredfleetError(
             code="cancelled" if stopped else "refresh-failed",
             place=f"stack {wanted.stack}",
-            problem="what is left of it on the new API server was not looked up to the end",
+            problem="the check of what is left of it on the new API server was not completed",
             fix="run the same command again" if stopped else "correct what is said above, then run it again",
         )
 
 
-def _run(run: Callable[..., Any], verb: str, ready: _Prepared, wanted: UpRun, **options: Any) -> Deployed:
+def _run(run: Callable[..., Any], verb: str, ready: Prepared, wanted: UpRun, **options: Any) -> Deployed:
     """Have the CLI do something with the stack, and show what it does."""
     is_shown = wanted.output in (Form.TABLE, Form.WIDE)
     stream = sys.stdout if is_shown else sys.stderr
@@ -195,7 +185,7 @@ def _run(run: Callable[..., Any], verb: str, ready: _Prepared, wanted: UpRun, **
         display.close()
 
 
-def _agree(ready: _Prepared, wanted: UpRun, foreseen: Deployed) -> None:
+def _agree(ready: Prepared, wanted: UpRun, foreseen: Deployed) -> None:
     """Show what an update would take away, and ask; raises CredfleetError, code `not-confirmed`.
 
     Off a terminal the sandbox's own cluster may lose it without a question: its data are throw-away.
@@ -219,34 +209,14 @@ def _agree(ready: _Prepared, wanted: UpRun, foreseen: Deployed) -> None:
         )
 
 
-def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> CommandResult:
+def _told(ready: Prepared, foreseen: Deployed, update: Deployed | None) -> CommandResult:
     """Write the page and tell the rest; update: None where the preview found nothing to do."""
     result = update or foreseen
     state = ready.state()
-    report = report_of(
-        ready.folders,
-        ready.cluster,
-        ready.at_rest,
-        foreseen,
-        update,
-        settings=ready.settings,
-        state=state,
-        typed=ready.typed,
-    )
+    report = report_of(ready, foreseen, update, state)
     page = write(report, ready.folders.report)
     # The sandbox's own cluster has no operators, so what waits for one is skipped at each update.
     waits = [] if ready.cluster.own else results.held_back(state.resources)
     skips = waits or results.skips_claims(state.resources)
     code = result.exit_code or (CLAIMS_SKIPPED if skips else 0)
     return CommandResult(as_document(report, result, page), as_parts(report, page), code)
-
-
-def _document(wanted: UpRun, result: Deployed) -> dict[str, Any]:
-    """Return for machines how it ended; people saw it."""
-    return {
-        "stack": wanted.stack,
-        "outcome": result.outcome,
-        "changes": dict(result.changes),
-        "seconds": round(result.seconds, 3),
-        "errors": list(result.errors),
-    }

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from components.errors import CredfleetError
-from operations.stack.passphrase import PassphraseCrypter, find_passphrase
+from operations.stack.passphrase import PassphraseCrypter, find_passphrase, name_source
 from operations.stack.project_file import NAME, Project
 from operations.stack.stack_file import Fault, ProgramConfig, StackFile, read_config
 from operations.stack.state import deployment_in
@@ -65,9 +65,9 @@ class StackAtRest:
 
         Raises CredfleetError `backend-unsupported` where the backend is no folder.
         """
-        if self.backend_dir is None:
-            raise _no_folder()
-        return self.backend_dir / ".pulumi" / "stacks" / self.project.name / f"{self.stack}.json"
+        return (
+            require_folder(self.backend_dir) / ".pulumi" / "stacks" / self.project.name / f"{self.stack}.json"
+        )
 
     def unlock(self, passphrase: str | None = None, public: Path | None = None) -> PassphraseCrypter:
         """Return what encrypts and decrypts its values; takes about 0.3 s.
@@ -88,7 +88,9 @@ class StackAtRest:
                 problem=f"it is missing, and {len(sealed)} values are encrypted under one",
                 fix="restore the line from version control; nothing encrypted can be read without it",
             )
-        return PassphraseCrypter.open(salt, passphrase) if salt else PassphraseCrypter.new(passphrase)
+        if not salt:
+            return PassphraseCrypter.new(passphrase)
+        return PassphraseCrypter.open(salt, passphrase, name_source(public))
 
     def read(self, decrypt: Callable[[str], str] | None = None) -> tuple[ProgramConfig, tuple[Fault, ...]]:
         """Return what a program would be given, and what is wrong with it; sealed without `decrypt`."""
@@ -129,21 +131,13 @@ def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> 
     return Path(f"{parts.netloc}{parts.path}").expanduser().absolute() if parts.scheme == "file" else None
 
 
-def find_backend_folder(default: Path, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the backend, as `find_backend`.
-
-    Raises CredfleetError `backend-unsupported` where it is no folder.
-    """
-    found = find_backend(default, environment)
-    if found is None:
-        raise _no_folder()
-    return found
-
-
-def _no_folder() -> CredfleetError:
-    return CredfleetError(
-        code="backend-unsupported",
-        place="PULUMI_BACKEND_URL",
-        problem="it names no folder, and the sandbox keeps states in one",
-        fix="run `unset PULUMI_BACKEND_URL`, then this again; the Pulumi CLI takes every backend",
-    )
+def require_folder(backend: Path | None) -> Path:
+    """Return the folder of a backend; raises CredfleetError `backend-unsupported` where it is none."""
+    if backend is None:
+        raise CredfleetError(
+            code="backend-unsupported",
+            place="PULUMI_BACKEND_URL",
+            problem="it names no folder, and the sandbox keeps states in one",
+            fix="run `unset PULUMI_BACKEND_URL`, then this again; the Pulumi CLI takes every backend",
+        )
+    return backend

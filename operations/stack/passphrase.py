@@ -7,10 +7,11 @@ passphrase.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from components.errors import CredfleetError
 
 _ROUNDS: Final = 1_000_000
 _PROBE: Final = "pulumi"
+_VARIABLE: Final = "PULUMI_CONFIG_PASSPHRASE"
 
 
 class PassphraseCrypter:
@@ -41,15 +43,16 @@ class PassphraseCrypter:
         return crypter
 
     @classmethod
-    def open(cls, salt: str, passphrase: str) -> PassphraseCrypter:
+    def open(cls, salt: str, passphrase: str, place: str = _VARIABLE) -> PassphraseCrypter:
         """Continue with the salt of a stack file or a state. Takes as long as `new`.
 
+        place: what gave the passphrase.
         Raises CredfleetError `wrong-passphrase`, or `salt-unreadable` when the text is no such salt.
         """
         version, _, rest = salt.partition(":")
         encoded, _, probe = rest.partition(":")
         try:
-            raw = base64.b64decode(encoded, validate=True)
+            raw = b64decode(encoded, validate=True)
         except ValueError:
             raw = b""
         if version != "v1" or not raw or not probe:
@@ -60,12 +63,18 @@ class PassphraseCrypter:
                 fix="restore the line from version control; nothing encrypted can be read without it",
             )
         crypter = cls(key=_derive(passphrase, raw), salt=salt)
-        if crypter._unseal(probe) != _PROBE:
+        try:
+            fits = crypter.decrypt(probe) == _PROBE
+        except CredfleetError:
+            fits = False
+        if not fits:
             raise CredfleetError(
                 code="wrong-passphrase",
-                place="PULUMI_CONFIG_PASSPHRASE",
+                place=place,
                 problem="the passphrase does not fit this stack's encryptionsalt",
-                fix="unset it if the stack is dev, otherwise set the passphrase it was made with",
+                fix="unset it if the stack is dev, otherwise set the passphrase it was made with"
+                if place.startswith(_VARIABLE)
+                else f"set {_VARIABLE} to the passphrase it was made with",
             )
         return crypter
 
@@ -80,27 +89,21 @@ class PassphraseCrypter:
         Raises CredfleetError `ciphertext-unreadable`, when it was damaged or encrypted under another
         passphrase.
         """
-        plaintext = self._unseal(ciphertext)
-        if plaintext is None:
-            raise CredfleetError(
-                code="ciphertext-unreadable",
-                place="an encrypted value",
-                problem="it was damaged, or encrypted under another passphrase or salt",
-                fix="restore the value, or set it again with `pulumi config set --secret`",
-            )
-        return plaintext
-
-    def _unseal(self, ciphertext: str) -> str | None:
         from cryptography.exceptions import InvalidTag
 
         version, _, rest = ciphertext.partition(":")
         nonce, _, sealed = rest.partition(":")
-        if version != "v1":
-            return None
         try:
-            return self._cipher.decrypt(base64.b64decode(nonce), base64.b64decode(sealed), None).decode()
+            if version == "v1":
+                return self._cipher.decrypt(b64decode(nonce), b64decode(sealed), None).decode()
         except (InvalidTag, ValueError):
-            return None
+            pass
+        raise CredfleetError(
+            code="ciphertext-unreadable",
+            place="an encrypted value",
+            problem="it was damaged, or encrypted under another passphrase or salt",
+            fix="restore the value, or set it again with `pulumi config set --secret`",
+        )
 
 
 def _derive(passphrase: str, salt: bytes) -> bytes:
@@ -108,7 +111,14 @@ def _derive(passphrase: str, salt: bytes) -> bytes:
 
 
 def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+    return b64encode(data).decode()
+
+
+def name_source(public: Path | None, environment: Mapping[str, str] = os.environ) -> str:
+    """Return what `find_passphrase` takes the passphrase from: a variable, or the file of the public one."""
+    if _VARIABLE in environment:
+        return _VARIABLE
+    return f"{_VARIABLE}_FILE" if environment.get(f"{_VARIABLE}_FILE") else str(public or _VARIABLE)
 
 
 def find_passphrase(
@@ -126,11 +136,12 @@ def find_passphrase(
     named = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE")
     path = Path(named) if named else public
     if path and path.is_file():
-        return path.read_text(encoding="utf-8").strip()
+        with suppress(OSError, UnicodeDecodeError):
+            return path.read_text(encoding="utf-8").strip()
     raise CredfleetError(
         code="passphrase-missing",
         place=str(path) if named else f"stack {stack}",
-        problem="this file is not there"
+        problem="this file is not there, or cannot be read as UTF-8"
         if named
         else "its secrets are encrypted, and no passphrase is given",
         fix="set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that holds it",

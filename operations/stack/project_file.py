@@ -38,6 +38,11 @@ class Project:
         """Return where the file of a stack is, or would be."""
         return self.stack_files / f"Pulumi.{stack}.yaml"
 
+    def stacks(self) -> dict[str, Path]:
+        """Return the stacks that have files, in order of name, each with its file."""
+        files = sorted(self.stack_files.glob("Pulumi.*.yaml"))
+        return {path.name[len("Pulumi.") : -len(".yaml")]: path for path in files}
+
     @classmethod
     def load(cls, directory: Path) -> Project:
         """Read a project.
@@ -47,19 +52,22 @@ class Project:
         path = directory / "Pulumi.yaml"
         written = load_map(path)
         name = written.data.get("name")
-        if not isinstance(name, str) or not name:
-            raise _invalid(str(path), "it has no name", "add `name: …`")
-        if not NAME.fullmatch(name):
-            raise _invalid(
-                str(path), "its name is not a part of a path", "use letters, digits, -, _ and . only"
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise CredfleetError(
+                code="project-invalid",
+                place=str(path),
+                problem="its name is not a part of a path" if name else "it has no name",
+                fix="write `name: …`, of letters, digits, -, _ and . only",
             )
         return cls(
             name=name,
             directory=directory,
-            program=_folder(written, directory, "main"),
-            stack_files=_folder(written, directory, "stackConfigDir"),
+            program=directory / _entry(written, "main", "."),
+            stack_files=directory / _entry(written, "stackConfigDir", "."),
             declarations={
-                full_key(name, key): _default(value)
+                full_key(name, key): value.get("default", value.get("value"))
+                if isinstance(value, dict)
+                else value  # a bare one is a default
                 for key, value in _entry(written, "config", dict[str, Any]()).items()
             },
         )
@@ -76,31 +84,9 @@ def _entry(written: Document, key: str, default: _T) -> _T:
     return value
 
 
-def _folder(written: Document, directory: Path, key: str) -> Path:
-    """Return the folder that an entry names, whether it is there or not. Raises Unreadable."""
-    named = directory / _entry(written, key, ".")
-    try:
-        named.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, ValueError):
-        problem, fix = f"{key} names no folder that could be looked for", "name a folder there"
-        raise Unreadable(written.at((key,)), problem, fix) from None
-    return named
-
-
-def _default(value: Any) -> Json:
-    """Read one entry of `config`; a bare value is a default."""
-    return value.get("default", value.get("value")) if isinstance(value, dict) else value
-
-
 def full_key(project: str, key: str) -> str:
     """Return a key with its namespace, by default the project's; `NAMESPACE:config:NAME` is of old."""
     namespace, _, name = key.partition(":config:")
     if name and ":" not in namespace + name:
         return f"{namespace}:{name}"
     return key if ":" in key else f"{project}:{key}"
-
-
-def _invalid(place: str, problem: str, fix: str) -> CredfleetError:
-    return CredfleetError(code="project-invalid", place=place, problem=problem, fix=fix)

@@ -52,19 +52,16 @@ class StackFile:
         known: dict[str, str] = {}
         for key in entries or {}:
             full = self._full(key)
-            if full.count(":") > 1:
-                raise Unreadable(
-                    self._written.at(("config", key)),
-                    f"{key} is not a key of configuration, which is a namespace and a name",
-                    "write it as NAMESPACE:NAME",
-                )
             first = known.setdefault(full, key)
-            if first != key:
-                raise Unreadable(
-                    self._written.at(("config", key)),
-                    f"{key} and {first} are one key, and one of the two would be ignored",
-                    "keep one of the two",
-                )
+            if full.count(":") > 1:
+                problem = f"{key} is not a key of configuration, which is a namespace and a name"
+                fix = "write it as NAMESPACE:NAME"
+            elif first != key:
+                problem = f"{key} and {first} are one key, and one of the two would be ignored"
+                fix = "keep one of the two"
+            else:
+                continue
+            raise Unreadable(self._written.at(("config", key)), problem, fix)
 
     @property
     def is_empty(self) -> bool:
@@ -114,10 +111,7 @@ class StackFile:
     @property
     def config(self) -> dict[str, Any]:
         """All values by their full keys, encrypted ones as they stand."""
-        return {self._full(key): value for key, value in self._entries().items()}
-
-    def _entries(self) -> dict[str, Any]:
-        return self._document.get("config") or {}
+        return {self._full(key): value for key, value in (self._document.get("config") or {}).items()}
 
     def _full(self, key: str) -> str:
         return full_key(self._project, key)
@@ -151,56 +145,42 @@ def read_config(
 
     Without a way to decrypt all that is encrypted stays sealed, and so does what is damaged.
     """
-    reading = _Reading(decrypt)
-    plain = {key: reading.value(value, (key,)) for key, value in stack.config.items()}
-    texts = {key: _text(value) for key, value in plain.items() if (key,) not in reading.sealed}
+    secret_keys, sealed, faults = set[str](), list[PropertyPath](), list[Fault]()
+
+    def read(value: Any, path: PropertyPath) -> Json:
+        if isinstance(value, dict):
+            if len(value) == 1 and isinstance(value.get("secure"), str):
+                return read_secret(value["secure"], path)
+            return {str(key): read(item, (*path, str(key))) for key, item in value.items()}
+        if isinstance(value, list):
+            return [read(item, (*path, index)) for index, item in enumerate(value)]
+        return _whole(value)
+
+    def read_secret(ciphertext: str, path: PropertyPath) -> Json:
+        secret_keys.add(str(path[0]))
+        try:
+            if decrypt is not None:
+                return decrypt(ciphertext)
+        except CredfleetError as error:
+            faults.append(Fault(path, error.problem, error.fix))
+        sealed.append(path)
+        return None
+
+    plain = {key: read(value, (key,)) for key, value in stack.config.items()}
+    texts = {key: _text(value) for key, value in plain.items() if (key,) not in sealed}
     for key, default in project.declarations.items():
         if default is not None:
             texts.setdefault(key, _text(_whole(default)))
         elif key not in plain:
-            reading.faults.append(Fault((key,), "is missing"))
-    config = ProgramConfig(
-        dict(sorted(texts.items())),
-        tuple(sorted(reading.secret_keys)),
-        tuple(reading.sealed),
-    )
-    return config, tuple(reading.faults)
+            faults.append(Fault((key,), "is missing"))
+    config = ProgramConfig(dict(sorted(texts.items())), tuple(sorted(secret_keys)), tuple(sealed))
+    return config, tuple(faults)
 
 
 def compact(value: Any) -> str:
     """Return JSON as the Pulumi CLI puts it into texts: keys sorted, no spaces, `<`, `>` and `&` escaped."""
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@dataclass(slots=True)
-class _Reading:
-    """A configuration as far as it is decrypted."""
-
-    decrypt: Callable[[str], str] | None
-    secret_keys: set[str] = field(default_factory=set[str])
-    sealed: list[PropertyPath] = field(default_factory=list[PropertyPath])
-    faults: list[Fault] = field(default_factory=list[Fault])
-
-    def value(self, value: Any, path: PropertyPath) -> Json:
-        """Return a value as plain JSON, decrypted."""
-        if isinstance(value, dict):
-            if len(value) == 1 and isinstance(value.get("secure"), str):
-                return self._secret(value["secure"], path)
-            return {str(key): self.value(item, (*path, str(key))) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.value(item, (*path, index)) for index, item in enumerate(value)]
-        return _whole(value)
-
-    def _secret(self, ciphertext: str, path: PropertyPath) -> Json:
-        self.secret_keys.add(str(path[0]))
-        try:
-            if self.decrypt is not None:
-                return self.decrypt(ciphertext)
-        except CredfleetError as error:
-            self.faults.append(Fault(path, error.problem, error.fix))
-        self.sealed.append(path)
-        return None
 
 
 def _whole(value: Any) -> Json:

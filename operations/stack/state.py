@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.values import Json, Properties, Secret, Value
 from pulumi_sandbox.protocol.wire import tag, untag
+from pydantic.alias_generators import to_camel
 
 from components.documents import read_json
 from components.errors import CredfleetError
@@ -75,19 +76,11 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingOperation:
-    """A call that was begun and whose end was never recorded."""
-
-    resource: Resource
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All a stack has: resources, each after what it refers to, and the operations under way."""
+    """All a stack has: resources, each after what it refers to, and the URNs of calls that never ended."""
 
     resources: tuple[Resource, ...] = ()
-    pending: tuple[PendingOperation, ...] = ()
+    pending: tuple[str, ...] = ()
 
 
 def short_type(type_: str) -> str:
@@ -105,16 +98,9 @@ _REQUIRED: Final = frozenset({"urn", "custom", "type"})
 _BARE: Final = Resource("", "", custom=False)
 
 
-def _spelling(field: str) -> str:
-    """Return how the deployment format spells a field of a record."""
-    head, *tail = field.split("_")
-    return head + "".join(map(str.capitalize, tail))
-
-
 _FIELDS: Final = {
-    _spelling(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
+    to_camel(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
 }
-_FEATURES: Final = {"resourceHooks": "hooks", "taint": "taint", "replaceWith": "replaceWith"}
 
 
 def deployment_in(content: bytes, place: str, fix: str = _GIVE) -> dict[str, Any]:
@@ -135,10 +121,12 @@ def deployment_in(content: bytes, place: str, fix: str = _GIVE) -> dict[str, Any
 
 
 def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> dict[str, Any]:
-    """Return the deployment, without who encrypts it; its secrets are plaintext unless encrypted."""
+    """Return the deployment, without who encrypts it; its secrets are plaintext unless encrypted.
+
+    Calls that never ended are left out.
+    """
     release = f"v{version('pulumi')}"
     records = [_encode(each, encrypt) for each in snapshot.resources]
-    pending = [{"resource": _encode(each.resource, encrypt), "type": each.type} for each in snapshot.pending]
     return {
         "manifest": {
             "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
@@ -146,7 +134,6 @@ def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> d
             "version": release,
         },
         **({"resources": records} if records else {}),
-        **({"pending_operations": pending} if pending else {}),
         "metadata": {},
     }
 
@@ -155,14 +142,8 @@ def state_text(project: str, stack: str, snapshot: Snapshot, crypter: Passphrase
     """Return the file of a state as the CLI's backend of files keeps it."""
     provider = {"type": "passphrase", "state": {"salt": crypter.salt}}
     latest = {**encode(snapshot, crypter.encrypt), "secrets_providers": provider}
-    records: Any = latest.get("resources", ())
-    features = sorted(named for key, named in _FEATURES.items() if any(each.get(key) for each in records))
-    return _compact(
-        {
-            **({"version": 4, "features": features} if features else {"version": 3}),
-            "checkpoint": {"stack": f"organization/{project}/{stack}", "latest": latest},
-        }
-    )
+    checkpoint = {"stack": f"organization/{project}/{stack}", "latest": latest}
+    return _compact({"version": 3, "checkpoint": checkpoint})
 
 
 def _compact(value: Any) -> str:
@@ -195,13 +176,10 @@ def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.d
     Raises CredfleetError `state-unreadable`, for a record without its required fields, or with one of another
     kind. Whether what a resource refers to is there, is for the Pulumi CLI to judge.
     """
-    pending = [_mapping(each, "a pending operation") for each in _list(deployment, "pending_operations")]
+    pending = (_mapping(each, "a pending operation") for each in _list(deployment, "pending_operations"))
     return Snapshot(
         resources=tuple(_decode(record, decrypt) for record in _list(deployment, "resources")),
-        pending=tuple(
-            PendingOperation(_decode(each.get("resource"), decrypt), str(each.get("type")))
-            for each in pending
-        ),
+        pending=tuple(_decode(each.get("resource"), decrypt).urn for each in pending),
     )
 
 
@@ -227,36 +205,25 @@ def _decode(said: Any, decrypt: Callable[[str], str]) -> Resource:
             plaintext = decrypt(str(held.get("ciphertext")))
         return _read_plain(plaintext, place)
 
-    known = {_FIELDS[key]: value for key, value in record.items() if key in _FIELDS and value is not None}
+    known = {key: record[key] for key in _FIELDS if record.get(key) is not None}
+    place = f"resource {record.get('urn', 'without a urn')} in the state"
     if missing := sorted(_REQUIRED - known.keys()):
-        place = f"resource {record.get('urn', 'without a urn')} in the state"
         raise _unreadable(place, f"it has no {' and no '.join(missing)}")
     fields: dict[str, Any] = {}
-    for name, value in known.items():
-        if not _fits(value, getattr(_BARE, name)):
-            raise _unreadable(f"resource {record['urn']} in the state", f"its {name} is of another kind")
+    for key, value in known.items():
+        name = _FIELDS[key]
+        bare = getattr(_BARE, name)
+        if bare is not None and not isinstance(value, list if bare == () else type(bare)):
+            raise _unreadable(place, f"its {key} is of another kind")
         if name in _VALUES:
-            fields[name] = untag(value, read_secret, f"{record['urn']}/{_spelling(name)}")
+            fields[name] = untag(value, read_secret, f"{record['urn']}/{key}")
         elif isinstance(value, dict):
-            fields[name] = {key: tuple(item or ()) for key, item in value.items()}
+            fields[name] = {
+                inner: tuple(urns) if isinstance(urns, list) else () for inner, urns in value.items()
+            }
         else:
             fields[name] = tuple(value) if isinstance(value, list) else value
     return Resource(**fields, other={key: value for key, value in record.items() if key not in _FIELDS})
-
-
-def _fits(value: object, bare: object) -> bool:
-    """Whether what the state says of a field is of the kind of the field's default."""
-    match bare:
-        case str() | bool():
-            return isinstance(value, type(bare))
-        case tuple():
-            return isinstance(value, list) and all(isinstance(each, str) for each in value)
-        case dict() if bare is _BARE.property_dependencies:
-            return isinstance(value, dict) and all(each is None or _fits(each, ()) for each in value.values())
-        case dict():
-            return isinstance(value, dict)
-        case _:
-            return True
 
 
 def _unreadable(place: str, problem: str) -> CredfleetError:
@@ -269,11 +236,10 @@ def _unreadable(place: str, problem: str) -> CredfleetError:
 
 
 def _read_plain(plaintext: Json, place: str) -> Value:
+    def read_nested(held: Mapping[str, Json], inner: str) -> Value:
+        return _read_plain(held.get("plaintext", held.get("ciphertext")), inner)
+
     try:
-        return Secret(untag(json.loads(str(plaintext)), _read_nested, place))
+        return Secret(untag(json.loads(str(plaintext)), read_nested, place))
     except (ValueError, RecursionError):
         raise _unreadable(place, "it is marked as a secret, and holds none") from None
-
-
-def _read_nested(held: Mapping[str, Json], place: str) -> Value:
-    return _read_plain(held.get("plaintext", held.get("ciphertext")), place)

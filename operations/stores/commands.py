@@ -1,14 +1,21 @@
 """`credfleet stores`: whose credential is read through a store, what a namespace reaches, both forms."""
 
-from typing import Annotated, Final
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from components.connection import ClusterTarget
 from components.naming import is_namespace
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import ClusterOption
 from operations.pool.access import ClusterStackOption, ContextOption, cluster_of
+
+if TYPE_CHECKING:
+    from operations.stores.documents import Documents
 
 app = group(
     "See whose credentials secret stores read, and what a namespace reaches.",
@@ -17,7 +24,39 @@ app = group(
     "credfleet stores convert stores.yaml",
 )
 
-_FILES: Final = typer.Argument(metavar="FILE…", help="YAML files. - is standard input.", show_default=False)
+_FILES: Final = typer.Argument(metavar="FILE", help="YAML files. - is standard input.", show_default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where stores are read: in files, or else as a stack declares them, or in a cluster."""
+
+    files: Annotated[list[str] | None, _FILES] = None
+    stack: ClusterStackOption = None
+    live: Annotated[bool, typer.Option("--live", help="Use the cluster's own stores instead of files.")] = (
+        False
+    )
+    kubeconfig: ClusterOption = None
+    context: ContextOption = None
+
+    def __post_init__(self) -> None:
+        """Refuse two of them."""
+        if bool(self.files) == (self.live or self.stack is not None):
+            raise typer.BadParameter("Give files, or --stack, or --live, which is the cluster of --stack.")
+
+    def cluster(self) -> ClusterTarget | None:
+        """Return the cluster that --live means."""
+        return cluster_of(self.stack, self.kubeconfig, self.context).target() if self.live else None
+
+    def documents(self, *callers: str) -> Documents:
+        """Read the stores that namespaces may name; raises as what reads them."""
+        from components.connection import connect
+        from operations.stores.documents import live, read
+        from operations.stores.explain import of_stack
+
+        if (cluster := self.cluster()) is not None:
+            return live(connect(cluster), *callers)
+        return read(self.files or ()) if self.stack is None else of_stack(self.stack)
 
 
 def _namespaces(given: list[str] | None) -> list[str]:
@@ -35,7 +74,6 @@ def _namespaces(given: list[str] | None) -> list[str]:
 )
 def explain(
     *,
-    files: Annotated[list[str] | None, _FILES] = None,
     caller: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,12 +86,7 @@ def explain(
             help="Namespace that uses the stores. Can be repeated.",
         ),
     ] = None,
-    stack: ClusterStackOption = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Use the cluster's own stores, and show ESO's status of each.")
-    ] = False,
-    kubeconfig: ClusterOption = None,
-    context: ContextOption = None,
+    source: Source,
 ) -> CommandResult:
     """Explain whether each caller can use each store, and where credentials are read.
 
@@ -62,25 +95,11 @@ def explain(
     External Secrets Operator. Exit codes: 0 also for Denied and Invalid, 2 invalid file, 10 an answer is
     unknown, because the files do not contain what decides it.
     """
-    from operations.stores.documents import read
-    from operations.stores.explain import explain_all, explained_live, of_stack
+    from operations.stores.explain import explain_all
 
-    _refuse_two_sources(files, stack, live=live)
-    if live and not caller:
+    if source.live and not caller:
         raise typer.BadParameter("Give --live with a --caller.")
-    if not live:
-        return explain_all(read(files or ()) if stack is None else of_stack(stack), caller or ())
-    from components.connection import connect
-    from components.secret_stores.stack_cluster import StackCluster
-
-    target = cluster_of(stack, kubeconfig, context).target()
-    return explained_live(connect(target), StackCluster(target), caller or ())
-
-
-def _refuse_two_sources(files: list[str] | None, stack: str | None, *, live: bool) -> None:
-    """Raise BadParameter unless files are given, or else a stack, a cluster, or the cluster of a stack."""
-    if bool(files) == (live or stack is not None):
-        raise typer.BadParameter("Give files, or --stack, or --live, which is the cluster of --stack.")
+    return explain_all(source.documents(*caller or ()), caller or (), source.cluster())
 
 
 def _namespace(given: str) -> str:
@@ -95,16 +114,10 @@ def _namespace(given: str) -> str:
 )
 def reach(
     *,
-    files: Annotated[list[str] | None, _FILES] = None,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", callback=_namespace, help="Namespace that uses stores.")
     ],
-    stack: ClusterStackOption = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Use the cluster's own stores instead of files.")
-    ] = False,
-    kubeconfig: ClusterOption = None,
-    context: ContextOption = None,
+    source: Source,
 ) -> CommandResult:
     """List what a namespace can read and write through stores, where, as whom, and why.
 
@@ -112,17 +125,9 @@ def reach(
     Exit codes: 2 invalid file or stack, 10 it is unknown whether a store can be used, because what decides it
     is missing.
     """
-    from operations.stores.documents import live as live_documents
-    from operations.stores.documents import read
-    from operations.stores.explain import list_access, of_stack
+    from operations.stores.explain import list_access
 
-    _refuse_two_sources(files, stack, live=live)
-    if live:
-        from components.connection import connect
-
-        target = cluster_of(stack, kubeconfig, context).target()
-        return list_access(namespace, live_documents(connect(target), namespace))
-    return list_access(namespace, read(files or ()) if stack is None else of_stack(stack))
+    return list_access(namespace, source.documents(namespace))
 
 
 @command(

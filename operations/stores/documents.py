@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
 from components.config.document import problems_of
-from components.connection import Connection, NoReply
-from components.documents import Unreadable, file_bytes, read_all
+from components.connection import Connection
+from components.documents import Unreadable, read_all
 from components.errors import ConfigurationError, CredfleetError, Problem
 from components.http_answers import HttpOutcome
 from components.naming import is_namespace, is_object_name
@@ -31,9 +28,9 @@ from components.secret_stores.model import (
     SecretStore,
     StoreSpec,
 )
-from components.secret_stores.registry import ProviderKind, is_clusterwide
+from components.secret_stores.registry import CLUSTER_GROUP, GROUP, ProviderKind, is_clusterwide
 from components.secret_stores.rewriting import ESO
-from operations.cli.inputs import STANDARD_INPUT, place_of
+from operations.cli.inputs import place_of, read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +63,19 @@ class _Reading:
                 if isinstance(gone := KINDS.embedded(key), Problem):
                     self.problems.append(gone.within(f"{place}: spec.provider"))
         if (api_version, kind) == ("v1", "List"):
-            for index, item in enumerate(_list(document.get("items"))):
+            items = document.get("items")
+            for index, item in enumerate(items if isinstance(items, list) else ()):
                 self.add(f"{place}: items[{index}]", item)
+            return
+        if _is_other(api_version, kind):
+            self.raw.append(document)
             return
         reader = _reader(api_version, kind)
         if isinstance(reader, Problem):
             self.problems.append(reader.within(f"{place}: kind"))
             return
+        is_provider = isinstance(reader, ProviderKind)
+        namespaced = not is_clusterwide(api_version) if is_provider else reader is SecretStore
         metadata = _map(document.get("metadata"))
         name, namespace = metadata.get("name"), metadata.get("namespace")
         title = "/".join(str(part) for part in (kind, namespace, name) if part)
@@ -83,13 +86,15 @@ class _Reading:
                 "it is missing, or Kubernetes takes no such name",
                 "write up to 253 of a-z, 0-9 and, inside, '-' and '.'",
             )
-        elif reader.namespaced and not (isinstance(namespace, str) and is_namespace(namespace)):
+        elif namespaced and not (isinstance(namespace, str) and is_namespace(namespace)):
             self.refuse(
                 f"{place}: metadata.namespace",
                 f"a {kind} of {api_version} belongs to a namespace, and none is given that Kubernetes takes",
-                "write up to 63 of a-z, 0-9 and, inside, '-'",
+                "add metadata.namespace, since nothing here knows that of `kubectl apply -n`"
+                if namespace is None
+                else "write up to 63 of a-z, 0-9 and, inside, '-'",
             )
-        elif not reader.namespaced and namespace is not None:
+        elif not namespaced and namespace is not None:
             self.refuse(
                 f"{place}: metadata.namespace",
                 f"a {kind} of {api_version} is the whole cluster's, so its namespace would be ignored",
@@ -115,16 +120,14 @@ class _Reading:
         spec = document.get("spec", {})
         self.raw.append(document)
         try:
-            if reader.kind is not None:
-                provider = reader.kind.provider(namespace, name, spec)
+            if isinstance(reader, ProviderKind):
+                provider = reader.provider(namespace, name, spec)
                 self._once(self.providers, place, provider.key, provider)
-            elif reader.store is not None:
-                identity = {"name": name}
-                if reader.namespaced:
-                    identity["namespace"] = namespace
-                    if isinstance(spec, dict):  # of a namespaced store ESO knows conditions, and heeds none
-                        spec = {key: value for key, value in spec.items() if key != "conditions"}
-                store = reader.store.model_validate({**identity, "spec": spec})
+            elif reader is not None:
+                identity = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+                if reader is SecretStore and isinstance(spec, dict):  # ESO knows conditions there, heeds none
+                    spec = {key: value for key, value in spec.items() if key != "conditions"}
+                store = reader.model_validate({**identity, "spec": spec})
                 self._once(self.stores, place, store.title, store)
                 self._check_embedded(place, store)
             else:
@@ -133,8 +136,9 @@ class _Reading:
                     self.refuse(f"{place}: metadata.labels", "a label's value is text", "write it in quotes")
                 self._once(self.namespaces, place, name, {NAME_LABEL: name, **labels})
         except ValidationError as error:
-            root = reader.kind.spec if reader.kind else reader.store or SecretStore
-            self.problems.extend(_problems(error, place, "spec" if reader.kind else "", root))
+            is_provider = isinstance(reader, ProviderKind)
+            root = reader.spec if is_provider else reader or SecretStore
+            self.problems.extend(_problems(error, place, "spec" if is_provider else "", root))
 
     def _once(self, kept: dict[Any, Any], place: str, key: Any, value: Any) -> None:
         if key in kept:
@@ -155,30 +159,19 @@ class _Reading:
             self.problems.extend(_problems(error, place, f"spec.provider.{key}", root))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """How a document is read: as a provider of a kind, as a store, or as a Namespace."""
-
-    namespaced: bool
-    kind: ProviderKind | None = None
-    store: type[SecretStore] | type[ClusterSecretStore] | None = None
-
-
-_READERS: Final = MappingProxyType(
-    {
-        ("v1", "Namespace"): _Reader(namespaced=False),
-        (ESO, "SecretStore"): _Reader(namespaced=True, store=SecretStore),
-        (ESO, "ClusterSecretStore"): _Reader(namespaced=False, store=ClusterSecretStore),
-    }
-)
-
-
+_Reader: TypeAlias = ProviderKind | type[SecretStore] | type[ClusterSecretStore] | None
+"""What a document is read as; None: as a Namespace."""
+_READERS: Final[Mapping[tuple[str, str], _Reader]] = {
+    ("v1", "Namespace"): None,
+    (ESO, "SecretStore"): SecretStore,
+    (ESO, "ClusterSecretStore"): ClusterSecretStore,
+}
 _OLD: Final = "external-secrets.io/v1beta1"
 """What ESO served until 0.16; all that it has, v1 has, but for kinds of provider that are gone."""
 
 
 def read(files: Sequence[str], *, takes_old: bool = False) -> Documents:
-    """Read all files, `-` being standard input.
+    """Read all files, `-` being standard input; documents of other kinds are passed over, and raw only.
 
     takes_old: stores of v1beta1 are read as those of v1 that they become. Raises ConfigurationError with
     every problem; none holds a value of a document.
@@ -186,10 +179,10 @@ def read(files: Sequence[str], *, takes_old: bool = False) -> Documents:
     reading = _Reading(takes_old=takes_old)
     for name in dict.fromkeys(files):
         try:
-            for index, document in enumerate(_documents(name), start=1):
-                if document is not None:
-                    reading.add(f"{place_of(name)}, document {index}", document)
-        except Unreadable as error:
+            for index, document in enumerate(read_all(read_yaml(name), place_of(name)), start=1):
+                if document.data is not None:
+                    reading.add(f"{place_of(name)}, document {index}", document.data)
+        except (Unreadable, CredfleetError) as error:
             reading.problems.append(Problem(place_of(name), error.problem, error.fix, at=error.at))
     return reading.whole()
 
@@ -197,7 +190,7 @@ def read(files: Sequence[str], *, takes_old: bool = False) -> Documents:
 def live(connection: Connection, *namespaces: str) -> Documents:
     """Read the stores of a cluster that namespaces may name, and the namespaces themselves.
 
-    Raises CredfleetError, also where the cluster has no such namespace, and as `read`.
+    Raises CredfleetError, also where the cluster has no such namespace; NoReply; and as `read`.
     """
     group = f"/apis/{ESO}"
     reading = _Reading()
@@ -213,11 +206,7 @@ def live(connection: Connection, *namespaces: str) -> Documents:
 
 
 def _got(connection: Connection, path: str) -> Mapping[str, Any]:
-    try:
-        reply = connection.call("GET", path)
-    except NoReply as silence:
-        problem, fix = f"the API server does not answer ({silence})", "run again once it does"
-        raise CredfleetError(code="cluster-unreachable", place=path, problem=problem, fix=fix) from None
+    reply = connection.call("GET", path)
     if reply.answer is HttpOutcome.ABSENT and path.startswith("/apis/"):
         problem = f"the cluster does not serve {ESO}: External Secrets Operator is not installed there"
         raise CredfleetError(
@@ -227,30 +216,37 @@ def _got(connection: Connection, path: str) -> Mapping[str, Any]:
         problem = f"the API server does not show it: {reply.reason}"
         fix = "name a namespace that is there, a cluster that has such objects, and a user who may read them"
         raise CredfleetError(code="not-allowed", place=path, problem=problem, fix=fix)
-    return (
-        {"apiVersion": "v1", "kind": "Namespace", **reply.body} if "items" not in reply.body else reply.body
+    return reply.body if "items" in reply.body else {"apiVersion": "v1", "kind": "Namespace", **reply.body}
+
+
+def _is_other(api_version: str, kind: str) -> bool:
+    """Whether a kind is none that is read here, nor a slip of the pen for one."""
+    group = api_version.partition("/")[0]
+    if not (api_version and kind) or group in (GROUP, CLUSTER_GROUP):
+        return False
+    return not any(
+        difflib.get_close_matches(group, [version.partition("/")[0]], cutoff=0.9)
+        and difflib.get_close_matches(kind, [name], cutoff=0.8)
+        for version, name in (*_READERS, *KINDS.references())
     )
 
 
-def _documents(name: str) -> Iterator[object]:
-    """Yield what each document of a file holds. Raises Unreadable."""
-    content = sys.stdin.buffer.read() if name == STANDARD_INPUT else file_bytes(Path(name))
-    return (document.data for document in read_all(content, place_of(name)))
-
-
 def _reader(api_version: str, kind: str) -> _Reader | Problem:
-    if reader := _READERS.get((api_version, kind)):
-        return reader
+    if (api_version, kind) in _READERS:
+        return _READERS[api_version, kind]
     if isinstance(found := KINDS.referred(api_version, kind), ProviderKind):
-        return _Reader(namespaced=not is_clusterwide(api_version), kind=found)
+        return found
     own = [f"{name} ({version})" for version, name in _READERS]
     known = [*own, *(f"{name} ({version})" for version, name in KINDS.references())]
     near = difflib.get_close_matches(f"{kind} ({api_version})", known, n=1)
+    fix = f"did you mean {near[0]}?" if near else "leave this document out"
+    if api_version == _OLD and (ESO, kind) in _READERS:
+        fix = "make it one of v1: credfleet stores convert FILE"
     return Problem(
         "kind",
         f"{kind or 'a document without kind'} ({api_version or 'no apiVersion'}) is nothing that is explained"
         f" here; known are {', '.join(own)}, {KINDS.listed()}",
-        f"did you mean {near[0]}?" if near else "leave this document out",
+        fix,
     )
 
 
@@ -261,7 +257,3 @@ def _problems(error: ValidationError, place: str, prefix: str, root: type[BaseMo
 
 def _map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()

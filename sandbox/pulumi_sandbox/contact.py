@@ -63,10 +63,9 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
         ) from None
     server = str(api.configuration.host)
     try:
-        status, _ = _get(api, "/version")
-        if status in (401, 403):
-            raise _refused(server, name, status)
-        status, body = _get(api, "/api/v1/namespaces/kube-system")
+        request = api.param_serialize("GET", "/api/v1/namespaces/kube-system", auth_settings=["BearerToken"])
+        answer = api.call_api(*request, _request_timeout=_SECONDS)
+        body = answer.read()
     except (HTTPError, client.ApiException, OSError) as error:
         raise SandboxError(
             code="cluster-unreachable",
@@ -74,25 +73,15 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
             problem=f"the API server of context {name} does not answer ({_innermost(error)})",
             fix="start it or choose another context, then run the same command again; nothing was written",
         ) from None
-    if status == 401:
-        raise _refused(server, name, status)
-    uid = json.loads(body)["metadata"]["uid"] if status == 200 else None
+    if answer.status == 401:
+        raise SandboxError(
+            code="not-allowed",
+            place=server,
+            problem=f"the API server does not let the user of context {name} in (HTTP 401)",
+            fix="log in again or choose a context of a user with rights; nothing was written",
+        )
+    uid = json.loads(body)["metadata"]["uid"] if answer.status == 200 else None
     return Contact(kubeconfig=path, context=name, server=server, uid=uid)
-
-
-def _get(api: Any, path: str) -> tuple[int, bytes]:
-    request = api.param_serialize("GET", path, auth_settings=["BearerToken"])
-    answer = api.call_api(*request, _request_timeout=_SECONDS)
-    return answer.status, answer.read() or b""
-
-
-def _refused(server: str, context: str, status: int) -> SandboxError:
-    return SandboxError(
-        code="not-allowed",
-        place=server,
-        problem=f"the API server does not let the user of context {context} in (HTTP {status})",
-        fix="log in again or choose a context of a user with rights; nothing was written",
-    )
 
 
 def _innermost(error: BaseException) -> str:

@@ -2,10 +2,10 @@
 
 import shutil
 import sys
-from types import TracebackType
-from typing import Self, TextIO
+from contextlib import AbstractContextManager
+from typing import TextIO
 
-from pulumi_sandbox.services import Step
+from pulumi_sandbox.services.progress import Step
 
 _QUIET_SECONDS = 15.0
 """How often a log file, as opposed to a terminal, is told that a step still lasts."""
@@ -23,7 +23,7 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{rest:02}" if minutes else f"{rest} s"
 
 
-class ProgressLine:
+class ProgressLine(AbstractContextManager["ProgressLine"]):
     """Shows the latest step: rewritten in place on a terminal, now and then a line of its own elsewhere.
 
     A context manager; call it with each `Step`. On leaving, a terminal's line is wiped.
@@ -34,12 +34,7 @@ class ProgressLine:
         self._live = self._stream.isatty()
         self._said: tuple[str, float] | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.clear()
 
     def clear(self) -> None:

@@ -17,7 +17,8 @@ from typing import Final
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.providers import MODULES
-from pulumi_sandbox.services import PULUMI_CLI, Progress, binaries, cache_folder
+from pulumi_sandbox.services.build import PULUMI_CLI, binaries, cache_folder
+from pulumi_sandbox.services.progress import Progress
 
 OLDEST: Final = (3, 260, 0)
 """The oldest CLI whose automation interface and hooks the program relies on."""
@@ -113,16 +114,13 @@ def _provide(home: Path, package: str, module: str) -> str:
     if cache == home and own.is_symlink():  # a shell that `sandbox env` was evaluated in: as found before it
         installed = own.readlink()
     if installed != own and installed.is_file():
-        _link(own, installed)
+        staged = files.make_folder(own.parent) / f".{os.getpid()}"
+        staged.symlink_to(
+            installed
+        )  # the program alone: the CLI passes over folders of plugins that are links
+        staged.replace(own)
         return str(installed)
     script = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -u -P -m {module} "$@"\n'
     if own.is_symlink() or not own.is_file() or own.read_text(encoding="utf-8") != script:
         files.replace(own, script, mode=0o700)
     return LOCAL
-
-
-def _link(own: Path, installed: Path) -> None:
-    """Link the program alone: the CLI passes over folders of plugins that are links."""
-    staged = files.make_folder(own.parent) / f".{os.getpid()}"
-    staged.symlink_to(installed)
-    staged.replace(own)

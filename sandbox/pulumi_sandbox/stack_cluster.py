@@ -15,7 +15,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.files import readable
 
 if TYPE_CHECKING:
-    from pulumi_sandbox.services import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,10 @@ def choose(
     """
     former = StackCluster.recall(remembered)
     named = kubeconfig or (former.kubeconfig if former and not former.own else None)
-    if named is None:
-        plane = start()
-        reached = contact(plane.kubeconfig("admin"), context, context_from)
-        cluster = StackCluster(reached.kubeconfig, plane.server, reached.uid, own=True)
+    reached = contact(named or start().kubeconfig("admin"), context, context_from)
+    cluster = StackCluster(reached.kubeconfig, reached.server, reached.uid, own=named is None)
+    if cluster.own:
         return cluster, former is not None and not cluster.is_same_cluster(former)
-    reached = contact(named, context, context_from)
-    cluster = StackCluster(reached.kubeconfig, reached.server, reached.uid, own=False)
     if former is None:
         confirm(f"Stack {stack} will be written to {reached.server} (context {reached.context}). Go on?")
     elif not cluster.is_same_cluster(former):

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from components.account_pool.core.keys import POOL_RECORD
-from components.account_pool.core.model import JsonObject, Phase, Record
+from components.account_pool.core.model import JsonObject, Phase
+from components.account_pool.core.records import Record
 from tests.support.guarded_pool import MERGE, GuardedPool, record_of, refusal
 
 

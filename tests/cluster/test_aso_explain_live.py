@@ -87,12 +87,12 @@ def kubeconfig_of(server: str, folder: Path) -> Path:
     return kubeconfig
 
 
-def test_an_api_server_that_is_not_there_ends_the_command_with_problem_fix_and_page(tmp_path: Path) -> None:
+def test_an_api_server_that_is_not_there_ends_the_command_with_problem_and_fix(tmp_path: Path) -> None:
     kubeconfig = kubeconfig_of("https://127.0.0.1:9", tmp_path)
     refused = explain(kubeconfig, manifest("team", "shop"), form="table")
     assert refused.exit_code != 0
     assert "does not answer" in refused.stderr
-    assert [line[:2] for line in refused.stderr.splitlines()] == ["✗ ", "→ ", "  "]
+    assert [line[:2] for line in refused.stderr.splitlines()] == ["✗ ", "→ "]
 
 
 def test_kinds_are_served_at_once_when_they_were_brought_and_may_be_brought_again(
@@ -142,8 +142,9 @@ class Slow(BaseHTTPRequestHandler):
                 }
                 for spec in specs
             ]
-            return {"groups": groups}
-        return {"resources": [{"name": spec["names"]["plural"]} for spec in specs]}
+            return {"kind": "APIGroupList", "groups": groups}
+        served = [{"name": spec["names"]["plural"], "kind": spec["names"]["kind"]} for spec in specs]
+        return {"kind": "APIResourceList", "resources": served}
 
     def _answer(self, status: HTTPStatus, body: dict[str, Any]) -> None:
         content = json.dumps(body).encode()

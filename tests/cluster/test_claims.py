@@ -14,8 +14,10 @@ from pulumi_sandbox.services.parts import ADMIN
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.core.kubernetes_api import KubernetesApi
-from components.account_pool.core.model import Claimed, ClaimRequest, Fence, Policy
-from components.account_pool.core.pool import CLAIMS, Pool
+from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.pool import CLAIMS
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed, Fence
 from components.connection import ClusterTarget, Connection, Reply, connect
 from components.errors import NotAllowed, PoolError, Restored
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -41,8 +43,8 @@ def target(kubeconfig: Path) -> ClusterTarget:
 
 
 @pytest.fixture
-def pool(target: ClusterTarget, namespace: str) -> Pool:
-    return Pool.open(target, namespace)
+def pool(target: ClusterTarget, namespace: str) -> PoolOperator:
+    return PoolOperator.open(target, namespace)
 
 
 @pytest.fixture
@@ -71,16 +73,16 @@ def free(add: Callable[..., None]) -> Callable[[int], None]:
     return free
 
 
-def expect_consistent(pool: Pool) -> None:
+def expect_consistent(pool: PoolOperator) -> None:
     """Every claim has the account that carries it, and no account is taken without a claim."""
     taken = {member.name: member for member in pool.members() if not is_free(member)}
     records = pool.records()
     assert sorted(record.member for record in records) == sorted(taken)
-    assert all(taken[record.member].carries(record) for record in records)
+    assert all(record.is_carried_by(taken[record.member]) for record in records)
 
 
 def test_fifty_tenants_on_thirty_accounts_are_thirty_owners_and_twenty_honest_refusals(
-    kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
+    kubeconfig: Path, namespace: str, pool: PoolOperator, free: Callable[[int], None]
 ) -> None:
     free(30)
     shares = [[ClaimRequest(f"t{n}", "aws") for n in range(start, 50, 2)] for start in (0, 1)]
@@ -92,7 +94,7 @@ def test_fifty_tenants_on_thirty_accounts_are_thirty_owners_and_twenty_honest_re
 
 
 def test_one_tenant_with_fifty_parallel_first_requests_gets_exactly_one_account(
-    kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
+    kubeconfig: Path, namespace: str, pool: PoolOperator, free: Callable[[int], None]
 ) -> None:
     free(10)
     shares = [
@@ -106,7 +108,7 @@ def test_one_tenant_with_fifty_parallel_first_requests_gets_exactly_one_account(
 
 
 def test_a_shared_account_takes_exactly_as_many_as_it_has_room_for(
-    kubeconfig: Path, namespace: str, pool: Pool, add: Callable[..., None]
+    kubeconfig: Path, namespace: str, pool: PoolOperator, add: Callable[..., None]
 ) -> None:
     add("shared", {SHARED: "true"}, {SHARED_CAPACITY: "7"})
     shares = [
@@ -119,7 +121,9 @@ def test_a_shared_account_takes_exactly_as_many_as_it_has_room_for(
     assert len(member.shared_claims) == 7
 
 
-def test_a_second_cleaner_that_comes_late_changes_nothing(pool: Pool, add: Callable[..., None]) -> None:
+def test_a_second_cleaner_that_comes_late_changes_nothing(
+    pool: PoolOperator, add: Callable[..., None]
+) -> None:
     add("dirty", {POOL_STATE: "dirty"})
 
     def overtaken(_member: object) -> None:
@@ -159,7 +163,7 @@ def test_no_call_of_a_claims_life_downloads_a_byte_of_a_credential(
 
     free(2)
     seen = Seen(connect(target))
-    pool = Pool(KubernetesApi(seen, namespace, CLAIMS), namespace, PoolConfigMap(policy=Policy.CLEAN))
+    pool = PoolOperator(KubernetesApi(seen, namespace, CLAIMS), namespace, PoolConfigMap(policy=Policy.CLEAN))
     claimed = pool.claim(REQUEST)
     pool.claim(REQUEST)
     pool.read(claimed.record, claimed.holder, member=claimed.secret_name)
@@ -175,7 +179,11 @@ def test_no_call_of_a_claims_life_downloads_a_byte_of_a_credential(
 
 
 def test_whoever_may_not_patch_secrets_is_told_so_and_leaves_nothing_behind(
-    admin: DynamicClient, control_plane: ControlPlane, namespace: str, pool: Pool, free: Callable[[int], None]
+    admin: DynamicClient,
+    control_plane: ControlPlane,
+    namespace: str,
+    pool: PoolOperator,
+    free: Callable[[int], None],
 ) -> None:
     free(1)
     every = ["get", "list", "create", "update", "delete"]
@@ -184,7 +192,9 @@ def test_whoever_may_not_patch_secrets_is_told_so_and_leaves_nothing_behind(
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": every},
     )
     grant(admin, namespace, "provisioner", rules)
-    weak = Pool.open(ClusterTarget(kubeconfig=str(control_plane.kubeconfig("provisioner"))), namespace)
+    weak = PoolOperator.open(
+        ClusterTarget(kubeconfig=str(control_plane.kubeconfig("provisioner"))), namespace
+    )
     with pytest.raises(NotAllowed, match="cannot patch resource"):
         weak.claim(REQUEST)
     assert pool.records() == ()
@@ -196,11 +206,11 @@ def test_whoever_has_no_rights_at_all_is_told_which_one_is_missing(
 ) -> None:
     nobody = ClusterTarget(kubeconfig=str(control_plane.kubeconfig("janitor")))
     with pytest.raises(NotAllowed, match="janitor"):
-        Pool.open(nobody, namespace)
+        PoolOperator.open(nobody, namespace)
 
 
 def test_every_claim_release_and_refusal_leaves_an_event(
-    admin: DynamicClient, namespace: str, pool: Pool, free: Callable[[int], None]
+    admin: DynamicClient, namespace: str, pool: PoolOperator, free: Callable[[int], None]
 ) -> None:
     free(1)
     claimed = pool.claim(REQUEST)
@@ -224,18 +234,18 @@ def test_a_restored_pool_is_refused_until_recovery_binds_its_claims_again(
     settings = {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap().render()}
     config_maps.create(namespace=namespace, body=settings)
     free(2)
-    pool = Pool.open(target, namespace)
+    pool = PoolOperator.open(target, namespace)
     claimed = pool.claim(REQUEST)
     assert POOL_UID in config_maps.get(name=CONFIG_MAP, namespace=namespace).to_dict()["data"]
 
     for name in (CONFIG_MAP, claimed.record):
         _restore(config_maps, name, namespace)
     with pytest.raises(Restored):
-        Pool.open(target, namespace, manager="another-process")
-    assert Pool.recover(target, namespace, dry_run=True).rebound == (claimed.record,)
-    assert Pool.recover(target, namespace).rebound == (claimed.record,)
+        PoolOperator.open(target, namespace, manager="another-process")
+    assert PoolOperator.recover(target, namespace, dry_run=True).rebound == (claimed.record,)
+    assert PoolOperator.recover(target, namespace).rebound == (claimed.record,)
 
-    after = Pool.open(target, namespace, manager="another-process")
+    after = PoolOperator.open(target, namespace, manager="another-process")
     read = after.read(claimed.record, "h")
     assert read is not None
     assert (read.secret_name, read.record_uid != claimed.record_uid) == (claimed.secret_name, True)
@@ -251,7 +261,7 @@ def _restore(config_maps: Any, name: str, namespace: str) -> None:
 
 
 def test_a_claim_carries_the_account_id_and_the_label_of_the_tenant(
-    pool: Pool, add: Callable[..., None]
+    pool: PoolOperator, add: Callable[..., None]
 ) -> None:
     add("aws-x", annotations={ACCOUNT_ID: "111111111111"})
     claimed = pool.claim(ClaimRequest("a tenant, with=odd/characters", "aws"))

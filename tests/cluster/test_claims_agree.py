@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from pulumi_sandbox.services.parts import ADMIN
 
 from components.account_pool.core.kubernetes_api import KubernetesApi
-from components.account_pool.core.model import Claimed, ClaimRequest
-from components.account_pool.core.pool import CLAIMS, Pool
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.pool import CLAIMS
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed
 from components.connection import ClusterTarget, Connection, connect
 from components.errors import PoolError
 from tests.support.drawn_pools import REQUESTS, Spoken, disagreements, pools
@@ -51,7 +53,7 @@ def put(server: MemoryServer, connection: Connection) -> str:
     return namespace
 
 
-def outcome(pool: Pool, request: ClaimRequest) -> Claimed | PoolError:
+def outcome(pool: PoolOperator, request: ClaimRequest) -> Claimed | PoolError:
     try:
         return pool.claim(request)
     except PoolError as refused:
@@ -73,7 +75,7 @@ def test_a_claim_on_the_api_server_gets_what_was_foreseen_and_what_it_gets_in_me
 ) -> None:
     tried("claims in drawn pools, on the API server, against the same and memory")
     namespace = put(spoken.server, connection)
-    pool = Pool(KubernetesApi(connection, namespace, CLAIMS), namespace, spoken.settings)
+    pool = PoolOperator(KubernetesApi(connection, namespace, CLAIMS), namespace, spoken.settings)
     snapshot = pool.look()
     labels, drawn = (
         {m.name: m.labels for m in members} for members in (snapshot.members, spoken.pool.members())

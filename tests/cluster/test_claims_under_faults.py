@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi_sandbox.services.parts import ADMIN
 
-from components.account_pool.core.calls import Found, Get, Kind, Patch, perform
+from components.account_pool.core.calls import Found, Get, Kind, Patch
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import ClaimRequest, Member, Policy
-from components.account_pool.core.pool import CLAIMS, Pool
+from components.account_pool.core.pool import CLAIMS
+from components.account_pool.core.pool_operator import PoolOperator
 from components.connection import ClusterTarget, connect
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT
@@ -57,10 +58,10 @@ def behind_proxy(proxy: FaultProxy, namespace: str) -> KubernetesApi:
 
 
 @pytest.fixture
-def direct(control_plane: ControlPlane, namespace: str) -> Pool:
+def direct(control_plane: ControlPlane, namespace: str) -> PoolOperator:
     """The pool as it is, with nothing in between."""
     target = ClusterTarget(kubeconfig=str(control_plane.kubeconfig(ADMIN.name)))
-    return Pool(KubernetesApi(connect(target), namespace, CLAIMS), namespace, PoolConfigMap())
+    return PoolOperator(KubernetesApi(connect(target), namespace, CLAIMS), namespace, PoolConfigMap())
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def tell(line: str) -> None:
 
 
 def _patch(api: KubernetesApi, owner: str) -> Patch:
-    found = perform(api, Get(Kind.MEMBER, "aws-0"))
+    found = api(Get(Kind.MEMBER, "aws-0"))
     assert isinstance(found, Found)
     version = Member.parse(found.body).resource_version
     metadata = {"resourceVersion": version, "labels": {TENANT_NAME: owner}}
@@ -97,13 +98,13 @@ def test_what_a_writer_is_told_of_a_fault_and_whether_it_was_done(
     is_done: bool,
     proxy: FaultProxy,
     behind_proxy: KubernetesApi,
-    direct: Pool,
+    direct: PoolOperator,
     add_members: Callable[[int], None],
 ):
     add_members(1)
     patch = _patch(behind_proxy, "ada")
     proxy.restart_plan(Once(0, Fault(fault)))
-    assert type(perform(behind_proxy, patch)).__name__ == answer
+    assert type(behind_proxy(patch)).__name__ == answer
     proxy.settle()
     seen = direct.member("aws-0")
     assert seen is not None
@@ -124,12 +125,12 @@ def test_one_fault_at_any_call_changes_nothing_of_what_a_claimer_gets(
     fault: Fault,
     proxy: FaultProxy,
     behind_proxy: KubernetesApi,
-    direct: Pool,
+    direct: PoolOperator,
     namespace: str,
     add_members: Callable[[int], None],
 ):
     add_members(MOST_CALLS)
-    pool = Pool(behind_proxy, namespace, PoolConfigMap(policy=Policy.RELEASE))
+    pool = PoolOperator(behind_proxy, namespace, PoolConfigMap(policy=Policy.RELEASE))
     number = 0
     for number in range(ONCE.index(fault) % STEP, MOST_CALLS, STEP):
         plan = Once(number, fault)
@@ -190,7 +191,7 @@ def test_the_check_for_double_ownership_finds_both_kinds():
 
 
 def test_processes_on_a_failing_network_never_share_or_lose_an_account(
-    proxy: FaultProxy, direct: Pool, namespace: str, add_members: Callable[[int], None]
+    proxy: FaultProxy, direct: PoolOperator, namespace: str, add_members: Callable[[int], None]
 ):
     add_members(MEMBERS)
     proxy.restart_plan(at_random(SEED, SHARE))

@@ -30,11 +30,12 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE
 from components.account_pool.core.model import ClaimRequest, Phase
-from components.account_pool.core.pool import CLEANER, Pool
+from components.account_pool.core.pool import CLEANER
+from components.account_pool.core.pool_operator import PoolOperator
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
 from operations.main import app
-from operations.pool.serving import PoolCollector
+from operations.pool.metrics import PoolCollector
 from sandbox.tests.support.cluster import ROOT
 from tests.support.deployed import DEPLOY, Accounts, arguments, objects, single_rights, words
 from tests.support.fleet_project import CREDFLEET
@@ -70,7 +71,7 @@ class Place:
     namespace: str
     admin: DynamicClient
     accounts: Accounts
-    operator: Pool
+    operator: PoolOperator
     cleaner: Path
 
     def api(self, kind: str) -> Any:
@@ -124,7 +125,7 @@ def place(
     cleaner.write_text(SCRIPT.format(python=sys.executable))
     cleaner.chmod(0o755)
     accounts = Accounts(control_plane, admin, namespace, folder)
-    return Place(namespace, admin, accounts, Pool.open(target, namespace), cleaner)
+    return Place(namespace, admin, accounts, PoolOperator.open(target, namespace), cleaner)
 
 
 def cleans(place: Place, kubeconfig: Path) -> bool:
@@ -134,7 +135,7 @@ def cleans(place: Place, kubeconfig: Path) -> bool:
     done = place.run("clean.yaml", kubeconfig) == 0 and place.state(name) is place.state(left) is None
     if done:
         target = ClusterTarget(kubeconfig=str(kubeconfig))
-        assert Pool.open(target, place.namespace, manager=CLEANER).flush(SECONDS)
+        assert PoolOperator.open(target, place.namespace, manager=CLEANER).flush(SECONDS)
     events = place.api("Event").get(namespace=place.namespace, field_selector=f"involvedObject.name={name}")
     return done and [each.reason for each in events.items] == ["Cleaned"]
 
@@ -178,8 +179,8 @@ LACKING = [
 def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Logs are written elsewhere; a claim that is left here is one that nobody goes on with."""
     monkeypatch.chdir(tmp_path)
-    defaults = {**(Pool.sweep.__kwdefaults__ or {}), "settle_seconds": 0.0}
-    monkeypatch.setattr(Pool.sweep, "__kwdefaults__", defaults)
+    defaults = {**(PoolOperator.sweep.__kwdefaults__ or {}), "settle_seconds": 0.0}
+    monkeypatch.setattr(PoolOperator.sweep, "__kwdefaults__", defaults)
 
 
 @pytest.mark.parametrize("name", WORK)

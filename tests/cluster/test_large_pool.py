@@ -18,8 +18,10 @@ from benchmarks.large_pools import CREDENTIAL, TYPE, make_pool
 from components.account_pool.core.calls import PAGE_SIZE
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.kubernetes_api import KubernetesApi
-from components.account_pool.core.model import Claimed, ClaimRequest, Policy
-from components.account_pool.core.pool import CLAIMS, Pool
+from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.pool import CLAIMS
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed
 from components.connection import ClusterTarget, connect
 from tests.support.fault_proxy import Exchange, FaultProxy, nothing, running
 from tests.support.memory_pool import is_free
@@ -40,7 +42,7 @@ def proxy(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def large_pool(control_plane: ControlPlane, proxy: FaultProxy) -> Pool:
+def large_pool(control_plane: ControlPlane, proxy: FaultProxy) -> PoolOperator:
     """One for all tests of this file: each gives back what it takes. It looked once if it may give any.
 
     Its clock stands still, or it would look again for a hold wherever a second passes between two calls.
@@ -48,14 +50,16 @@ def large_pool(control_plane: ControlPlane, proxy: FaultProxy) -> Pool:
     namespace = f"test-large-{secrets.token_hex(4)}"
     make_pool(control_plane.kubeconfig(ADMIN.name), namespace, MEMBERS)
     api = KubernetesApi(connect(ClusterTarget(kubeconfig=str(proxy.kubeconfig))), namespace, CLAIMS)
-    pool = Pool(api, namespace, PoolConfigMap(policy=Policy.RELEASE), clock=lambda: 0.0)
+    pool = PoolOperator(api, namespace, PoolConfigMap(policy=Policy.RELEASE), clock=lambda: 0.0)
     first = pool.claim(ClaimRequest("eve", TYPE))
     pool.release(first.record, first.holder)
     return pool
 
 
 @pytest.fixture
-def seen_during(proxy: FaultProxy, large_pool: Pool) -> Callable[[Callable[[], object]], Sequence[Exchange]]:
+def seen_during(
+    proxy: FaultProxy, large_pool: PoolOperator
+) -> Callable[[Callable[[], object]], Sequence[Exchange]]:
     """Do something with the pool, and give what went over the wire, its Events included."""
 
     def watch(work: Callable[[], object]) -> Sequence[Exchange]:
@@ -84,7 +88,7 @@ def received(exchanges: Sequence[Exchange]) -> int:
 
 
 def test_a_claim_costs_the_same_calls_in_a_large_pool_as_in_a_small_one(
-    large_pool: Pool, seen_during: Callable[[Callable[[], object]], Sequence[Exchange]]
+    large_pool: PoolOperator, seen_during: Callable[[Callable[[], object]], Sequence[Exchange]]
 ):
     request = ClaimRequest("ada", TYPE)
     first = seen_during(lambda: large_pool.claim(request))
@@ -114,7 +118,7 @@ def test_a_claim_costs_the_same_calls_in_a_large_pool_as_in_a_small_one(
 
 
 def test_the_pool_as_a_whole_is_read_in_pages_and_without_credentials(
-    large_pool: Pool, seen_during: Callable[[Callable[[], object]], Sequence[Exchange]]
+    large_pool: PoolOperator, seen_during: Callable[[Callable[[], object]], Sequence[Exchange]]
 ):
     exchanges = seen_during(lambda: large_pool.sweep(dry_run=True))
     assert calls(exchanges) == {"LIST secrets": MEMBERS / PAGE_SIZE, "LIST configmaps": 1}
@@ -123,7 +127,7 @@ def test_the_pool_as_a_whole_is_read_in_pages_and_without_credentials(
 
 
 def test_tenants_that_claim_at_once_in_a_large_pool_hardly_meet(
-    large_pool: Pool, seen_during: Callable[[Callable[[], object]], Sequence[Exchange]]
+    large_pool: PoolOperator, seen_during: Callable[[Callable[[], object]], Sequence[Exchange]]
 ):
     requests = [ClaimRequest(f"tenant-{number}", TYPE) for number in range(TENANTS)]
     claims: list[Claimed] = []

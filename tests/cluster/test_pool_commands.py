@@ -24,9 +24,9 @@ import pytest
 
 from components.account_pool.admission.roles import RIGHTS, rights_to_bring, rights_to_clean
 from components.account_pool.admission.state_machine import Verb
-from components.account_pool.core.bringing import former_name
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.identity import former_name
 from components.account_pool.core.keys import FREED, KEY_ID, KEY_OPERATION, KEY_PHASE, POOL_RECORD, POOL_STATE
 from components.account_pool.core.model import Policy
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, TENANT_NAME
@@ -539,7 +539,9 @@ def test_waiting_is_stopped_by_control_c_and_leaves_nothing_behind(
 
 
 def test_key_that_changed_is_told_and_put_in_place_alone_only_where_it_is_asked_for(place: Place) -> None:
-    (place.folder / "more.csv").write_text("name,type,accountId\naws-7,aws,777\naws-8,aws,888\n")
+    (place.folder / "more.csv").write_text(
+        "name,type,accountId\naws-7,aws,777777777777\naws-8,aws,888888888888\n"
+    )
     keys = place.folder / "keys"
     keys.mkdir()
 
@@ -580,7 +582,7 @@ def test_key_that_changed_is_told_and_put_in_place_alone_only_where_it_is_asked_
     (keys / "aws-7.json").write_text("{")
     for values, told in (
         ("keys", "value of aws-7: "),
-        (".", "✗ .: it has the value of no account"),
+        (".", "it has the value of no account that the CSV lists"),
         ("none", "none: there is no such folder"),
     ):
         refused = place.run("admin", "pool", "import", "more.csv", "--values", values)

@@ -55,7 +55,8 @@ def place(
     folder: Path = request.param(tmp_path)
     stack = (folder / "Pulumi.dev.yaml").read_text("utf-8")
     (folder / "Pulumi.dev.yaml").unlink()
-    (folder / "Pulumi.dev.yaml").write_text(stack.replace(": account-pool", f": {namespace}"))
+    stack = stack.replace(": account-pool", f": {namespace}").replace("credfleet-sandbox", "pulumi-sandbox")
+    (folder / "Pulumi.dev.yaml").write_text(stack)
     return made_with(PoolConfigMap(), control_plane, admin, namespace, folder)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from components.account_pool.core import changes
 from components.account_pool.core.model import Member, Policy
-from components.account_pool.core.rotation import OTHER_KEY
+from components.account_pool.core.other_key import OTHER_KEY
 from tests.cluster.test_pool_commands import SECONDS, SENTINEL, SETTINGS, Place, made_with
 from tests.support.guarded_pool import MERGE, refusal
 from tests.support.key_program import write_program
@@ -36,7 +36,7 @@ def place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp
     made.add("aws-1")
     write_program(tmp_path, SENTINEL)
     (tmp_path / "Pulumi.yaml").write_text("name: fleet\nruntime: python\n")
-    (tmp_path / "members.csv").write_text("name,type,accountId\naws-1,aws,1\n")
+    (tmp_path / "members.csv").write_text("name,type,accountId\naws-1,aws,111111111111\n")
     pool = {"namespace": namespace, "membersFrom": "members.csv", "keys": {"aws": ["./keys.py"]}}
     pool |= {"newKeys": ["aws"], "cleaning": {"aws": ["true"]}, "admissionPolicy": True}
     cluster = {"context": "pulumi-sandbox"}

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE
 from components.account_pool.core.model import ClaimRequest, Policy
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_operator import PoolOperator
 from components.account_pool.core.status import AccountUse
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
@@ -44,13 +44,13 @@ def pool(
     namespace: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Pool:
+) -> PoolOperator:
     """A pool of six accounts none of which is free, each for another reason."""
     secret: Any = admin.resources.get(api_version="v1", kind="Secret")
     settings = {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap().render()}
     admin.resources.get(api_version="v1", kind="ConfigMap").create(body=settings, namespace=namespace)
     kubeconfig = str(control_plane.kubeconfig("admin"))
-    pool = Pool.open(ClusterTarget(kubeconfig=kubeconfig), namespace)
+    pool = PoolOperator.open(ClusterTarget(kubeconfig=kubeconfig), namespace)
 
     def add(name: str) -> None:
         metadata = {"name": name, "labels": {HYPERSCALER_TYPE: "aws"}}
@@ -81,7 +81,7 @@ def pool(
     return pool
 
 
-def test_the_runbook_of_the_empty_pool_ends_with_free_accounts(pool: Pool) -> None:
+def test_the_runbook_of_the_empty_pool_ends_with_free_accounts(pool: PoolOperator) -> None:
     for _, block in blocks(
         re.sub(r"^   ", "", SECTION.replace("account-pool", pool.namespace), flags=re.MULTILINE)
     ):

@@ -57,7 +57,7 @@ def pool(
     def declare() -> AccountPool:
         member = DeclaredMember.of(
             "aws",
-            "111",
+            "111111111111",
             tenant=tenant,
             partition={"eu-access": "true"},
             shared_capacity=shared_capacity,
@@ -114,7 +114,7 @@ def test_a_member_whose_credential_is_elsewhere_is_written_with_its_labels_by_wh
     made = the(recorder, "pulumi-python:dynamic/credfleet:MemberSecret")
     assert made.name == "pool-aws-1-elsewhere"
     assert made.inputs["labels"] == {"hyperscalerType": "aws", "euAccess": "true"}
-    assert made.inputs["annotations"] == {"credfleet.io/account-id": "111"}
+    assert made.inputs["annotations"] == {"credfleet.io/account-id": "111111111111"}
     assert [{**each, "labels": None} for each in made.inputs["sources"]] == [
         {"place": "there", "declared": False, "version": version, "labels": None}
     ]
@@ -148,7 +148,7 @@ def test_a_member_is_labelled_for_the_protocol_and_carries_its_accounts_id() -> 
             "name": "aws-1",
             "namespace": "account-pool",
             "labels": {"hyperscaler-type": "aws", "eu-access": "true"},
-            "annotations": {"credfleet.io/account-id": "111"},
+            "annotations": {"credfleet.io/account-id": "111111111111"},
         },
         "data": Secret({"clientSecret": CANARY}),
     }

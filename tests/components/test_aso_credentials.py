@@ -351,6 +351,7 @@ def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings(
     }
     shop = recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop")
     assert recorder.waits_for(shop) >= {"aso-secret", "aso-subscription"}
+    assert "aso-operator" in recorder.waits_for(recorder.named(SECRET, "aso-secret"))
     assert recorder.stack_outputs["asoCredentials"]["resources"] == {
         "team-a/ResourceGroup.resources.azure.com/shop": "azureserviceoperator-system/aso-controller-settings"
     }

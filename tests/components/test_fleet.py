@@ -266,7 +266,13 @@ def test_a_logical_name_comes_from_a_key_so_order_and_neighbours_do_not_change_i
                 "aaa": {"namespace": "tenant-aaa"},
                 "acme": {"namespace": "tenant-acme", "accounts": {"aws": {"type": "aws"}}},
             },
-            **{"accountPool__members__aaa": {"type": "gcp", "accountId": "222", "credentialsFrom": "aws-1"}},
+            **{
+                "accountPool__members__aaa": {
+                    "type": "gcp",
+                    "accountId": "acme-2",
+                    "credentialsFrom": "aws-1",
+                }
+            },
         )
     )
 

@@ -14,8 +14,8 @@ import pytest
 
 from components.credentials import Credentials
 from components.pull_secret.component import PullSecret, PullSecretArgs
-from components.pull_secret.labels import secret_labels
 from components.pull_secret.model import Availability, Cluster, Phase
+from components.pull_secret.names import secret_labels
 from components.pull_secret.preconditions import ADAPTERS, decide
 from components.pull_secret.retention import Retention
 from components.pull_secret.settings import PullSecretsSection

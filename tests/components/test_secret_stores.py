@@ -8,6 +8,7 @@ import pulumi
 import pytest
 
 from components.credentials import Credentials
+from components.projection.model import SecretRef
 from components.secret_stores.component import SecretStores, SecretStoresArgs
 from components.secret_stores.settings import SecretStoresSection
 from tests.support.cases import table
@@ -61,6 +62,7 @@ def declared(
             delivered=lambda account: account.replace("/", "-"),
             foreseen={} if foreseen is None else {"acme/aws": pulumi.Output.from_input(foreseen)},
             copied={} if copied is None else {"acme/aws": pulumi.Output.from_input(copied)},
+            copies={SecretRef("acme", "db"): pulumi.Output.from_input(claim)},
         )
         pulumi.export("skipped", SecretStores("stores", args).skipped)
 
@@ -102,6 +104,12 @@ def test_only_the_object_of_a_refused_place_has_hooks_that_refuse_it() -> None:
 def test_a_direct_read_states_references_and_nothing_else() -> None:
     recorder = declared()
     assert recorder.named(READ, "stores/direct-read").own_inputs == table(__file__, "READ")
+
+
+def test_push_of_a_copy_that_the_stack_makes_comes_after_it() -> None:
+    recorder = declared()
+    (claim,) = recorder.of_type(CLAIM).values()
+    assert claim.urn in recorder.named(PUSH, "stores/out-push").dependencies
 
 
 def test_a_credential_is_drawn_as_a_secret_value() -> None:

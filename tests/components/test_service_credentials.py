@@ -17,9 +17,11 @@ from components.service_credentials.component import (
     ServiceBindingArgs,
     UserProvidedService,
     UserProvidedServiceArgs,
-    declare_services,
 )
 from components.service_credentials.settings import Binding, Instance, Services
+from components.stack_config.stack import Settings
+from components.wiring.services import declare_services
+from components.wiring.tenants import Declared
 from tests.support.cases import cases, table
 from tests.support.recorder import Recorder, Secret, plain, record
 
@@ -31,9 +33,10 @@ E = b'{"type":"database","port":5432,"user":{"name":"alice"}}'
 ENTRY: Any = table(__file__, "ENTRY")
 
 
-def nowhere(given: CredentialSource, place: str) -> tuple[Source, str]:
-    namespace, name, key = given.in_secret or ("", "", None)
-    return Source(namespace, name, place, key), "waits" if name == "later" else ""
+class Nowhere(Declared):
+    def source(self, given: CredentialSource, place: str) -> tuple[Source, str]:
+        namespace, name, key = given.in_secret or ("", "", None)
+        return Source(namespace, name, place, key), "waits" if name == "later" else ""
 
 
 def encoded(text: str) -> str:
@@ -179,15 +182,20 @@ def app(file: bool = False, workload: dict[str, object] | None = None) -> Callab
         {"instances": instances, "apps": {"shop": given, "idle": {"namespace": "tenant-acme"}}}
     )
     credentials = Credentials({"db": E.decode(), "mail": '{"uri":"smtp://mail"}'})
+    settings = Settings.model_construct(services=section, credentials=credentials)
 
     def program() -> None:
-        services, apps, _ = declare_services(
-            section, credentials, lambda name: name, nowhere, pulumi.ResourceOptions()
-        )
+        services, apps, _ = declare_services(settings, Nowhere(), pulumi.ResourceOptions())
         pulumi.export("services", services)
         pulumi.export("apps", apps)
 
     return program
+
+
+def test_vcap_services_of_an_application_are_written_after_its_bindings_and_their_services() -> None:
+    recorder = recorded(app())
+    needed = recorder.waits_for(recorder.named(SECRET, "shop-vcap-services"))
+    assert {"orders-source", "orders/a-env"} <= needed
 
 
 def test_an_application_has_one_vcap_services_over_all_its_bindings() -> None:
@@ -249,15 +257,11 @@ def referring(secret: str, *, workload: bool = False) -> Callable[[], None]:
     if workload:
         shop["workload"] = {"name": "shop"}
     section = Services.model_validate({"instances": instances, "apps": {"shop": shop}})
+    credentials = Credentials({"mail": '{"uri":"smtp://mail"}'})
+    settings = Settings.model_construct(services=section, credentials=credentials)
 
     def program() -> None:
-        services, apps, waiting = declare_services(
-            section,
-            Credentials({"mail": '{"uri":"smtp://mail"}'}),
-            lambda name: name,
-            nowhere,
-            pulumi.ResourceOptions(),
-        )
+        services, apps, waiting = declare_services(settings, Nowhere(), pulumi.ResourceOptions())
         for name, value in {"services": services, "apps": apps, "waiting": waiting}.items():
             pulumi.export(name, value)
 
@@ -305,5 +309,5 @@ def test_an_instance_whose_credential_is_not_given_is_refused_with_what_may_be_m
             ),
         )
 
-    with pytest.raises(pulumi.RunError, match=r"no credential is called so\n→ did you mean db\?"):
+    with pytest.raises(pulumi.RunError, match=r"no credential has this name\n→ did you mean db\?"):
         record(program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -250,6 +251,17 @@ def test_a_refusal_is_in_the_audit_trail_before_the_engine_hears_of_it(
     claim.create(wanted(namespace))
     events = admin.resources.get(api_version="v1", kind="Event").get(namespace=namespace).to_dict()["items"]
     assert [event["reason"] for event in events] == ["ClaimRefused"]
+
+
+def test_claim_of_a_lost_state_is_updated_by_the_one_that_says_so(
+    claim: Provider, namespace: str, members: Members
+) -> None:
+    members.add("aws-1")
+    made = claim.create(wanted(namespace, state="lost"))
+    other = replace(made, inputs={**made.inputs, "state": "new"})
+    with pytest.raises(grpc.RpcError, match="another Pulumi state"):
+        claim.update(other, wanted(namespace, limit=2))
+    assert claim.update(other, wanted(namespace, limit=2, takesOver=True)).id == made.id
 
 
 @tabled("inputs, reason")

@@ -176,7 +176,7 @@ def test_forecast_names_what_the_stack_releases_after_its_claims(
     members.add("m")
     claims_of(host).create(inputs(namespace, request("acme")))
     found = ClaimForecasts.of(target, declaration(namespace), [request("globex")])
-    assert "this update releases acme/0 only after its claims" in found.lines[0]
+    assert "this update releases acme/0 after its claims" in found.lines[0]
 
 
 def test_forecasts_without_a_cluster_expect_nothing(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_version_that_is_not_there_is_told_with_its_place_and_the_fix(
 def test_a_right_that_is_missing_is_told_with_its_place_and_the_fix(
     provider: Provider, secrets: Secrets, secret: str, google: Served
 ) -> None:
-    google.service.faults.add(Fault(path="access", status=403, times=9))
+    google.service.faults.append(Fault(path="access", status=403, times=9))
     (reason,) = provider.refusals(wanted(secrets, secret))
     assert f"{PLACE} ({secret}/versions/latest): Secret Manager answers PERMISSION_DENIED" in reason
     assert "give the identity that runs this secretmanager.versions.access there" in reason

@@ -156,7 +156,7 @@ def test_pull_secrets_elsewhere_merge_and_the_preview_says_who_wins(
     }
     manager = open_secret_manager(SecretManagerTarget(f"{google.url}/v1/", "any"))
     monkeypatch.setattr(provider, "open_secrets", Mock())
-    monkeypatch.setattr(provider, "open_secret_manager", Mock(return_value=manager))
+    monkeypatch.setattr(provider, "configured_secret_manager", Mock(return_value=manager))
 
     def content_of(source: Source, *_: object) -> bytes:
         return contents[source.place]
@@ -254,9 +254,9 @@ def test_a_version_that_cannot_be_looked_at_is_no_change(
 ) -> None:
     made = verification.create(verified(secret.id))
     secret.turn(1, "disable")
-    google.service.faults.add(Fault(path=secret.id, status=403))
+    google.service.faults.append(Fault(path=secret.id, status=403))
     assert not verification.is_changed(made, verified(secret.id))
-    assert google.service.faults.waiting == []
+    assert google.service.faults == []
     assert verification.is_changed(made, verified(secret.id))
 
 
@@ -314,7 +314,7 @@ def test_a_lost_answer_to_settling_a_version_is_not_taken_for_a_refusal(
 ) -> None:
     made = retention.create(retained(secret.id, onReplace=policy))
     secret.add(THEIRS)
-    google.service.faults.add(Fault(path=f":{policy}", lost=True))
+    google.service.faults.append(Fault(path=f":{policy}", lost=True))
     retention.update(made, retained(secret.id, 2, onReplace=policy))
     assert secret.states() == {2: "ENABLED", 1: left}
 
@@ -324,7 +324,7 @@ def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again(
 ) -> None:
     made = retention.create(retained(secret.id, onReplace="disable"))
     secret.add(THEIRS)
-    google.service.faults.add(Fault(path=":disable", status=403))
+    google.service.faults.append(Fault(path=":disable", status=403))
     with pytest.raises(grpc.RpcError):
         retention.update(made, retained(secret.id, 2, onReplace="disable"))
     retention.update(made, retained(secret.id, 2, onReplace="disable"))
@@ -410,7 +410,7 @@ def test_a_deletion_that_hyperfleet_cannot_be_told_of_is_told_by_the_next_update
     delete(hyperfleet, cluster)
     start = host.provider(PullSecretStartProvider())
     made = start.create(begun(cluster))
-    hyperfleet.service.faults.add(Fault(path=cluster, status=403))
+    hyperfleet.service.faults.append(Fault(path=cluster, status=403))
     with pytest.raises(grpc.RpcError) as refused:
         start.delete(made)
     assert "HyperFleet answers HTTP 403" in str(refused.value.details())
@@ -463,7 +463,7 @@ def test_another_generation_takes_the_place_of_the_last_report(
 def test_a_report_that_does_not_get_through_fails_nothing_and_is_made_again(
     status: Provider, hyperfleet: Served, cluster: str
 ) -> None:
-    hyperfleet.service.faults.add(Fault(path=cluster, status=403))
+    hyperfleet.service.faults.append(Fault(path=cluster, status=403))
     made = status.create(reported(hyperfleet.url, cluster))
     assert "HyperFleet answers HTTP 403" in made.outputs["trouble"]
     assert reports(hyperfleet, cluster) == []

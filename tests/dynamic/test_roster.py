@@ -100,8 +100,13 @@ def test_whether_a_member_may_go_depends_on_its_state_and_the_pools(
 ) -> None:
     members.add("m", {POOL_STATE: state})
     declared = provider.create(roster(namespace, {"m": one()}))
-    emptied = roster(namespace, {}, allowDestroy=allow_destroy)
-    assert (provider.refusals(emptied, declared.inputs) == []) is may_go
+    owner = f"pulumi/o/p/prod/accountPool/{namespace}"
+    emptied = roster(namespace, {}, allowDestroy=allow_destroy, owner=owner)
+    said = provider.refusals(emptied, declared.inputs)
+    assert (said == []) is may_go
+    commands = [each for each in "".join(said).split("`") if each.startswith("credfleet ")]
+    assert all(each.endswith(f" -n {namespace} --stack prod") for each in commands)
+    assert bool(commands) == (state == "dirty" and not may_go)
 
 
 def test_a_pool_does_not_move_away_from_its_claimed_members(

@@ -59,7 +59,9 @@ def test_a_dirty_account_keeps_a_pool_unless_it_may_be_thrown_away(
     host: Host, members: Members, namespace: str
 ) -> None:
     members.add("m", {POOL_STATE: "dirty"})
-    assert "m: its last tenant's resources may still be in it" in str(refusal(host, sealed(namespace)))
+    said = str(refusal(host, sealed(namespace)))
+    assert "m: its last tenant's resources may still be in it" in said
+    assert f"`credfleet pool clean -n {namespace} --kubeconfig /" in said
     assert refusal(host, sealed(namespace, allow_destroy=True)) is None
 
 

@@ -173,6 +173,23 @@ def test_a_caller_never_reads_what_only_another_caller_may(
         assert "stolen" not in cluster.of(tenant).names()
 
 
+def test_a_read_whose_field_is_gone_is_a_change_that_the_update_refuses(
+    reads: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.of(other).put("db", {"password": "one"})
+    cluster.account(namespace, "db", of=other)
+    wanted = read(namespace, "db", kubernetes_way(other))
+    wanted["read"]["data"] = {"it": {"key": "db", "property": "password"}}
+    made = reads.create(wanted)
+    cluster.of(other).remove("db")
+    cluster.of(other).put("db", {"passWord": "two"})
+    assert reads.is_changed(made, wanted)
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.update(made, wanted)
+    assert "has no db, property password" in failure(refused)
+    assert cluster.of(namespace).data("copy") == {"it": "one"}
+
+
 def test_a_rotated_value_is_followed_and_a_target_changed_by_hand_is_put_right(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:

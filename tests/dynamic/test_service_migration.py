@@ -180,14 +180,6 @@ def test_another_name_is_another_secret_and_the_former_is_removed_first(
     assert (list(answer.replaces), answer.deleteBeforeReplace) == (["targetName"], True)
 
 
-@tabled("wrong, said")
-def test_what_can_never_be_written_is_refused_in_a_preview(
-    provider: Provider, wrong: Properties, said: str
-) -> None:
-    (reason,) = provider.refusals({**migration("acme"), **wrong})
-    assert said in reason
-
-
 def pod(name: str, **spec: Any) -> dict[str, Any]:
     container = {"name": "app", "image": "none", **spec.pop("container", {})}
     return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}

@@ -39,7 +39,7 @@ def test_check_under_another_stacks_name_refuses_with_the_line_to_add(
 ) -> None:
     (failure,) = list(kind().check({key: holder("old")}, {key: holder("new")}).failures or ())
     assert failure.reason.startswith("credfleet:heldAs: this stack holds accounts and Secrets as old")
-    assert failure.reason.endswith("→ pulumi config set credfleet:heldAs old")
+    assert failure.reason.endswith("→ pulumi config set credfleet:heldAs old --stack new")
 
 
 def test_claims_copies_rosters_and_services_are_held() -> None:

@@ -1,5 +1,6 @@
 """Every command's help has an example, every documented command is there, and help loads little."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ def test_the_help_of_every_command_has_an_example_that_begins_with_it(typed: str
     assert typed in epilog
 
 
-def test_no_line_of_any_help_is_wider_than_a_terminal_of_80_columns(
+def test_help_fits_a_terminal_of_80_columns_and_says_what_a_person_would_write(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     root = typer.main.get_command(app)
@@ -40,6 +41,13 @@ def test_no_line_of_any_help_is_wider_than_a_terminal_of_80_columns(
         shown = capsys.readouterr().out
         assert "Usage:" in shown
         assert [line for line in shown.splitlines() if len(line) > 80] == [], typed
+        assert re.findall(r"<\w+( range|\[\w+\])?>|[{}]|\[\[", shown.partition("Examples:")[0]) == [], typed
+
+
+def test_import_names_the_columns_of_its_file_and_the_pool_lists_commands_by_task() -> None:
+    shown = [CliRunner().invoke(app, ["pool", *words, "--help"]).stdout for words in (["import"], [])]
+    assert "one for each partition key" in " ".join(shown[0].split())
+    assert re.search(r"\n\n  Claim:\n    claim .*\n    release .*\n    adopt .*\n\n  \w", shown[1])
 
 
 def test_whatever_names_a_stack_is_completed() -> None:
@@ -64,25 +72,17 @@ def test_the_help_of_a_group_tells_what_each_command_does_to_the_end(words: list
 
 
 def test_the_tree_holds_the_commands_the_documentation_names() -> None:
-    assert {
-        "credfleet sandbox up",
-        "credfleet sandbox down",
-        "credfleet sandbox status",
-        "credfleet sandbox env",
-        "credfleet sandbox providers",
-        "credfleet sandbox build",
-        "credfleet pool status",
-        "credfleet pool claim",
-        "credfleet pool release",
-        "credfleet aso explain",
-        "credfleet pull-secret check",
-        "credfleet fleet status",
-        "credfleet stores explain",
-        "credfleet preview-report",
-        "credfleet init",
-        "credfleet config schema",
-        "credfleet config check",
-    } <= {typed for typed, _ in tree()}
+    words = {
+        "sandbox": ["up", "down", "status", "env", "providers", "build"],
+        "pool": ["status", "claim", "release"],
+        "config": ["schema", "check"],
+        "aso": ["explain"],
+        "pull-secret": ["check"],
+        "fleet": ["status"],
+        "stores": ["explain"],
+    }
+    named = {f"credfleet {group} {word}" for group, below in words.items() for word in below}
+    assert named | {"credfleet preview-report", "credfleet init"} <= {typed for typed, _ in tree()}
 
 
 COMPLETION = "COMP_WORDS=credfleet pool claim --stack ", "COMP_CWORD=4", "_CREDFLEET_COMPLETE=complete_bash"

@@ -14,7 +14,14 @@ import secret_values
 from pack import POLICIES
 from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
 
+from components.account_pool.births import Births
+from components.account_pool.claim_forecast import ClaimForecasts
+from components.account_pool.core import keys
+from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.label_scheme import LabelScheme
+from components.account_pool.core.rebirth import Marks, keep_away, marks_of_lost, marks_of_records
 from tests.policies import cases
+from tests.support import records
 from tests.support.cases import table
 from tests.support.policies import (
     UNKNOWN,
@@ -115,8 +122,8 @@ def test_a_patch_is_judged_as_the_patch_of_its_kind(type_: str) -> None:
     rule, allowed = environments.estate_resource_types, {"allowed": [type_]}
 
     assert judge(rule, type_, inputs, allowed) == []
-    assert judge(rule, type_, inputs, {"allowed": [CALLED]}) == ["its type is none of those allowed"]
-    assert judge(rule, CALLED, inputs, {"allowed": [CALLED]}) == ["its type is none of those allowed"]
+    assert judge(rule, type_, inputs, {"allowed": [CALLED]}) == ["its type is not allowed"]
+    assert judge(rule, CALLED, inputs, {"allowed": [CALLED]}) == ["its type is not allowed"]
 
 
 @pytest.mark.parametrize(
@@ -181,6 +188,28 @@ def test_an_account_is_judged_by_the_labels_that_the_configuration_calls_it_by(
     account = {"metadata": {"name": "x", "labels": labels, "annotations": annotations}}
 
     assert judge(_BY_NAME[policy], SECRET, account) == ([] if violation is None else [violation])
+
+
+LOST = DeclaredMember("aws", "111")
+OF_CLAIM = marks_of_records(records.BOUND.member, LOST, [records.BOUND]) or Marks()
+CUT_OFF = keep_away(OF_CLAIM, LOST, {keys.STATE_REASON: "leaked"}) or Marks()
+
+
+@pytest.mark.parametrize("marks", [OF_CLAIM, CUT_OFF, marks_of_lost("acme", LOST), marks_of_lost(None, LOST)])
+def test_account_created_again_may_have_its_marks_and_no_program_writes_them_by_itself(marks: Marks) -> None:
+    roster: Any = None
+    born = Births("pool", {"m": LOST}, LabelScheme(), roster, ClaimForecasts(born={"m": marks}))
+    labels, annotations = born.metadata(LOST.as_member("m"))
+    assert isinstance(annotations, dict)
+
+    def judged(**other: str) -> list[str]:
+        account = {"metadata": {"name": "m", "labels": labels, "annotations": {**annotations, **other}}}
+        rules = ("kubernetes-pool-member-protocol-keys", "kubernetes-pool-member-declared-owner")
+        return [each for rule in rules for each in judge(_BY_NAME[rule], SECRET, account)]
+
+    assert judged() == []
+    for key in (keys.REMEMBERED, keys.CLAIM_FORMER, keys.CLEANING_TOKEN, keys.FREED):
+        assert judged(**{key: "x"}) != []
 
 
 @pytest.mark.parametrize(

@@ -129,8 +129,8 @@ class Stack:
         account = {"subscriptionID": SUB, "tenantID": TENANT, "clientID": CLIENT, "clientSecret": secret}
         claim = {"azure": {"type": "azure", "deliverTo": {"asoCredential": "servicePrincipalSecret"}}}
         members = {
-            f"azure-{number}": {"type": "azure", "accountId": str(number), "credentialsFrom": "account"}
-            for number in (1, 2)
+            f"azure-{number}": {"type": "azure", "accountId": account_id, "credentialsFrom": "account"}
+            for number, account_id in ((1, SUB), (2, CLIENT))
         }
         self.project.configure(
             credentials={"sp": secret, "account": json.dumps(account)},

@@ -11,6 +11,7 @@ from components.account_pool.core.keys import CREATED_AGAIN, CUT, POOL_STATE
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
+from tests.support.stacks import ROOT
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -45,11 +46,12 @@ def test_account_in_use_whose_secret_was_deleted_stays_its_tenants(
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
     preview = project.preview("--refresh").quiet()
     assert f"{before['acme']} (acme) stay with their tenants" in preview.said
-    project.up("--refresh").quiet()
+    project.up("--refresh", "--policy-pack", str(ROOT / "policies")).quiet()
     after = holding(admin, project)
     assert {tenant: after[tenant] for tenant in before} == before
     assert len({*after.values()}) == len(after) == 3
-    assert "unchanged" in project.up("--expect-no-changes").quiet().out
+    packed = ("--expect-no-changes", "--policy-pack", str(ROOT / "policies"))
+    assert "unchanged" in project.up(*packed).quiet().out
 
 
 @pytest.mark.life

@@ -48,11 +48,6 @@ def ended(fleet: FleetProject) -> dict[str, Any]:
     return {each["stack"]: each["changes"] or each["outcome"] for each in told["stacks"]}
 
 
-def states(fleet: FleetProject) -> list[bytes]:
-    """Return what the stacks of a fleet have in their backend."""
-    return [path.read_bytes() for path in sorted((fleet.folder / ".sandbox" / "backend").rglob("*.json"))]
-
-
 def with_pull_secrets(fleet: FleetProject, google: str, clusters: Mapping[str, str]) -> None:
     """Give tenants a cluster each, with a pull secret in Secret Manager. clusters: tenant → its id."""
     adapters = dict.fromkeys(("validation", "dns", "placement"), "True")
@@ -103,17 +98,8 @@ def test_a_fleet_that_is_split_over_two_stacks_changes_no_object_in_the_cluster_
         entry = secret_name("test-project", "hyperfleet-cls-000000000002-pull-secret")
         assert [one.number for one in manager.versions(entry)] == [1]
 
-        namespaces = admin.resources.get(api_version="v1", kind="Namespace")
-        namespaces.patch(
-            name=f"{project.pool}-initech", body={"metadata": {"labels": {"credfleet.io/tenant": "other"}}}
-        )
-        written = states(fleet)
-        drifted = ("fleet", "status", "--drift", "--kubeconfig", str(fleet.kubeconfig), "--output", "json")
-        told = fleet.run(*drifted).quiet().json["stacks"]
+    told = fleet.run("fleet", "status", "--output", "json").quiet().json["stacks"]
     assert {each["files"] for each in told} == {"as deployed"}
-    drift = {each["stack"]: each["drift"] for each in told}
-    assert drift == dict(zip(stacks, ("0 resources", "1 resource"), strict=True))
-    assert states(fleet) == written
 
 
 @pytest.mark.life

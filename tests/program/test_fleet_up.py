@@ -19,7 +19,8 @@ OTHER, BROKEN = f"{STACK}-2", "broken"
 
 def told(fleet: FleetProject, code: int, *words: str) -> dict[str, Any]:
     """Run a command on all stacks of a fleet; return what it tells of each."""
-    run = fleet.run("fleet", *words, "--kubeconfig", str(fleet.kubeconfig), "--output", "json").quiet(code)
+    cluster = () if words == ("status",) else ("--kubeconfig", str(fleet.kubeconfig))
+    run = fleet.run("fleet", *words, *cluster, "--output", "json").quiet(code)
     return {each["stack"]: each for each in run.json["stacks"]}
 
 

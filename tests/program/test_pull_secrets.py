@@ -13,9 +13,8 @@ import requests
 from pulumi_sandbox.services.cloud.registry import SECRET_MANAGER
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
-from components.pull_secret.hyperfleet import HyperFleet
-from components.pull_secret.labels import secret_labels
-from components.pull_secret.observations import render
+from components.pull_secret.hyperfleet import HyperFleet, render_observed
+from components.pull_secret.names import secret_labels
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name, version_name
 from operations.folders import Folders
 from operations.sandbox.cloud_services import HYPERFLEET, stand_ins
@@ -301,7 +300,7 @@ def test_what_a_cluster_has_is_taken_down_before_hyperfleet_lets_it_go(stack: St
     requests.delete(path, timeout=10).raise_for_status()
     for adapter in ("validation", "dns", "placement"):
         say(stack.hyperfleet, EAST, adapter, generation=2, Finalized="True")
-    stack.write("observed.json", render({EAST: HyperFleet(stack.hyperfleet).observe(EAST)}, "now"))
+    stack.write("observed.json", render_observed({EAST: HyperFleet(stack.hyperfleet).observe(EAST)}, "now"))
     stack.configure({"east": "sentinel-1"}, {EAST: east}, bring=False, **file)
 
     stack.fail(stack.hyperfleet, path=f"{EAST}$", method="GET", status=403)

@@ -77,6 +77,7 @@ def test_configured_credential_is_written_when_it_changes_and_undoes_no_rotation
     configure(key(1), handOver=True)
     refused = project.preview()
     assert "this state remembers the credential from before a rotation" in refused.said
+    assert "→ pulumi up --refresh --stack test" in refused.said
     project.up("--refresh").quiet()
     project.up("--refresh").quiet()
     assert pool.data("aws-1") == key(21)
@@ -85,6 +86,7 @@ def test_configured_credential_is_written_when_it_changes_and_undoes_no_rotation
     project.up().quiet()
     assert pool.data("aws-1") == home.data("copy") == key(2)
     configure(key(3), handOver=True)
+    project.preview().quiet()
     project.up().quiet()
     assert pool.data("aws-1") == key(3)
     project.preview("--refresh", "--expect-no-changes").quiet()

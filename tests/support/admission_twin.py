@@ -21,8 +21,8 @@ from components.account_pool.admission.state_machine import (
     StateMachine,
     Transition,
     Verb,
+    list_readable,
 )
-from components.account_pool.admission.table import list_readable
 from components.account_pool.core import keys
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP

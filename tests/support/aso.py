@@ -63,7 +63,7 @@ def aso_stack(**changes: Any) -> dict[str, str]:
     }
     sections["accountPool"]["members"]["azure-1"] = {
         "type": "azure",
-        "accountId": "222",
+        "accountId": "00000000-0000-4000-8000-000000000002",
         "credentialsFrom": "azure-1",
     }
     sections["tenants"] |= {"team-a": {"namespace": "team-a"}, "team-b": {"namespace": "team-b"}}

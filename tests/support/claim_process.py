@@ -12,8 +12,9 @@ from typing import Any
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.kubernetes_api import KubernetesApi
-from components.account_pool.core.model import Claimed, ClaimRequest, Policy
+from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.core.pool import CLAIMS, Pool
+from components.account_pool.core.records import Claimed
 from components.connection import ClusterTarget, Connection, Reply, connect
 from components.errors import PoolError
 

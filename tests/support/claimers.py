@@ -17,8 +17,9 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
 
-from components.account_pool.core.model import Claimed, ClaimRequest, Policy
+from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.records import Claimed
 from components.connection import ClusterTarget
 from components.errors import Exhausted, Unreachable
 

@@ -26,20 +26,14 @@ from components.account_pool.core.keys import (
     TENANT_ID,
 )
 from components.account_pool.core.label_scheme import LabelScheme
-from components.account_pool.core.model import (
-    Claimed,
-    ClaimRequest,
-    Partition,
-    Phase,
-    Policy,
-    Record,
-    Token,
-    record_name,
-)
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.model import ClaimRequest, Partition, Phase, Policy, record_name
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed, Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import AccountUse, status_of
-from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
+from components.account_pool.core.tokens import Token
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
+from components.account_pool.forecast.explanation import explain
 from components.errors import Exhausted, Misconfigured, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.memory_pool import KEB, POOL, MemoryServer
@@ -47,7 +41,6 @@ from tests.support.memory_pool import KEB, POOL, MemoryServer
 KEYS = ("eu-access",)
 SETTINGS = PoolConfigMap(KEYS)
 NAMES = ("m0", "m1", "m2", "m3")
-SERVED = frozenset({ForecastKind.HELD, ForecastKind.REUSE, ForecastKind.OWN, ForecastKind.FREE})
 
 LABELS = st.fixed_dictionaries(
     {},
@@ -129,8 +122,8 @@ class Spoken:
         return PoolConfigMap(KEYS, scheme=self.scheme)
 
     @property
-    def pool(self) -> Pool:
-        return Pool(self.server, POOL, self.settings)
+    def pool(self) -> PoolOperator:
+        return PoolOperator(self.server, POOL, self.settings)
 
     def copy(self) -> Spoken:
         return replace(self, server=self.server.copy())
@@ -210,8 +203,7 @@ REQUESTS = st.builds(
 
 
 def disagreements(snapshot: PoolSnapshot, request: ClaimRequest, ended: Claimed | PoolError) -> list[str]:
-    """Return in what forecast, explanation or status of a pool were wrong about a claim that was made"
-    " then."""
+    """Return in what forecast, explanation and status of a pool were wrong about a claim made then."""
     (expected,) = forecast_claims(snapshot, [request], KEYS)
     told = explain(snapshot, request, KEYS)
     standings = {each.secret_name: each.standing for each in status_of(snapshot, SETTINGS).accounts}
@@ -226,7 +218,7 @@ def disagreements(snapshot: PoolSnapshot, request: ClaimRequest, ended: Claimed 
         wrong |= {
             "the explanation names another": taken != [ended.secret_name],
             "the forecast names another": expected.member not in (None, ended.secret_name),
-            "the forecast foresaw no success": expected.kind not in SERVED,
+            "the forecast foresaw no success": expected.refusal is not None,
             "the status calls it misconfigured": standing is AccountUse.MISCONFIGURED and not was_held,
         }
     else:

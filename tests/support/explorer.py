@@ -39,22 +39,13 @@ from components.account_pool.core.calls import (
     Told,
     Unknown,
     Yielded,
-    perform,
 )
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import CLEANING_TOKEN, CREATED_AGAIN, POOL_RECORD
-from components.account_pool.core.model import (
-    Claimed,
-    JsonObject,
-    Member,
-    Origin,
-    Phase,
-    Policy,
-    Record,
-    State,
-)
+from components.account_pool.core.model import JsonObject, Member, Origin, Phase, Policy, State
+from components.account_pool.core.other_key import OTHER_KEY
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.rotation import OTHER_KEY
+from components.account_pool.core.records import Claimed, Record
 from components.account_pool.core.selection import members_of_type
 from components.errors import LostMember, PoolError
 from tests.support.memory_pool import (
@@ -77,6 +68,7 @@ from tests.support.memory_pool import (
     Updates,
     is_free,
     matches,
+    name_of,
     run,
 )
 
@@ -429,14 +421,13 @@ class Memo:
 
     def write(self, server: MemoryServer, call: Any) -> tuple[Result, MemoryServer]:
         """Carry out a write."""
-        name = str(call.body["metadata"]["name"]) if isinstance(call, Create) else _name_of(call)
-        where = call.kind, name
+        where = call.kind, name_of(call)
         before = server.objects.get(where)
         key = (id(call), id(before), server.writes.get(where, 0))
         if key not in self._written:
             self.of_call(call)  # it stays
             tried = server.copy()
-            result = perform(tried, call)
+            result = tried(call)
             after = tried.objects.get(where)
             self._written[key] = (result, None if after is None else self.body(call.kind, after))
         result, after = self._written[key]
@@ -462,10 +453,6 @@ class Memo:
             is_record = POOL_RECORD in (body["metadata"].get("labels") or {})
             self._parsed[id(body)] = Record.parse(body) if is_record else None
         return self._parsed[id(body)]
-
-
-def _name_of(call: Any) -> str:
-    return call.name if hasattr(call, "name") else str(call.body["metadata"]["name"])
 
 
 def _account(member: Member) -> str:
@@ -667,20 +654,20 @@ class World:
         here = self._but(server=server, late=self._still_late(call))
         if call.kind is not Kind.MEMBER:
             return result, here._bound(call)
-        before, after = self.member(_name_of(call)), here.member(_name_of(call))
+        before, after = self.member(name_of(call)), here.member(name_of(call))
         op = process.op if process else None
         if before is not None and after is not None:
             self._check_change(before, after, op)
-        is_key = _name_of(call).endswith(OTHER_KEY)
+        is_key = name_of(call).endswith(OTHER_KEY)
         return result, here if is_key else here._noted(before, after, op)
 
     def _still_late(self, call: Any) -> Any:
         late = self.late
-        is_void = late is not None and not isinstance(late, Create) and _name_of(late) == _name_of(call)
+        is_void = late is not None and not isinstance(late, Create) and name_of(late) == name_of(call)
         return None if is_void else late
 
     def _bound(self, call: Any) -> World:
-        record = None if isinstance(call, Delete) else self.record(_name_of(call))
+        record = None if isinstance(call, Delete) else self.record(name_of(call))
         if record is None or record.phase is not Phase.BOUND or not self.ghost.kept:
             return self
         member = self.member(record.member)
@@ -863,7 +850,7 @@ class World:
 
     def _check_key(self, member: Member) -> None:
         key, old = self._key_of(member), self.ghost.seen & self.ghost.alive
-        if key and key not in self.ghost.alive:
+        if key and key not in self.ghost.alive and member.name not in self.ghost.touched:
             raise Violation(f"I14: {member.name} has {key}, which is revoked")
         if old and member.needs_new_key and is_free(member):
             raise Violation(f"I15: {member.name} is free, and a key of its last tenant works")
@@ -886,7 +873,7 @@ class World:
         if record is None or record.phase is not Phase.BOUND or claimed.holder not in record.holders:
             raise Violation(f"I3: the record of a held claim of {claimed.tenant} is gone or lost its holder")
         member = self.member(record.member)
-        if record.member != claimed.secret_name or member is None or not member.carries(record):
+        if record.member != claimed.secret_name or member is None or not record.is_carried_by(member):
             raise Violation(f"I3: {claimed.secret_name} no longer carries the claim {claimed.tenant} holds")
 
     def _check_pair(self, one: Claimed, other: Claimed) -> None:
@@ -1018,7 +1005,7 @@ def _told_apart(result: Result) -> Hashable:
 
 def _read(server: MemoryServer, call: Get | ListPage) -> Result:
     """Answer a read; of a page that was asked for alone, the rest is not kept."""
-    answer = perform(server, call)
+    answer = server(call)
     server.expire_cursors()
     return Page(answer.items, answer.cursor) if isinstance(answer, Page) else answer
 

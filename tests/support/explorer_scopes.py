@@ -121,14 +121,14 @@ def _given(words: Iterable[str]) -> Mapping[str, str]:
     return {key: text for key, _, text in (each.partition("=") for each in words) if text}
 
 
-def _op(text: str, usual: Mapping[str, Any], owners: Mapping[str, str], declared: Mapping[str, Any]) -> Op:
-    """Read an operation, such as `claim a h1 slot=1`."""
+def _op(text: str, usual: Mapping[str, Any], ups: Ups) -> Op:
+    """Read an operation, such as `claim a h1 slot=1`. ups: the update that creates lost Secrets again."""
     word, *words = text.split()
     names, given = [each for each in words if "=" not in each], _given(words)
     simple: Mapping[str, Callable[[], Op]] = {
         "hand": lambda: HANDS[" ".join(words)],
         "sweep": Sweeps,
-        "up": lambda: Ups(declared, owners),
+        "up": lambda: ups,
         **{
             verb: lambda: Rotates(word.replace("-", "_"), names[0])
             for verb in ("rotate", "complete", "abort", "roll-back")
@@ -181,13 +181,14 @@ class Scope:
 
     def world(self) -> World:
         """Begin in it."""
-        server, declared = MemoryServer(), dict[str, DeclaredMember]()
+        server, declared, keys = MemoryServer(), dict[str, DeclaredMember](), dict[str, str]()
         members = _ALIKE[: self.members] if isinstance(self.members, int) else self.members
         for text in members:
             name, *words = text.split()
             given = _given(words)
             _add(server, name, given)
             declared[name] = DeclaredMember("aws", given.get("account", name))
+            keys |= {name: given["key"]} if "key" in given else {}
         consumers: tuple[Consumer, ...] = ()
         if self.quota:
             consumers = (
@@ -203,7 +204,7 @@ class Scope:
             server.put(Kind.RECORD, {**made, "data": {**data, POOL_UID: "u"}}, "u")
         usual = {**self.claims, "consumers": consumers}
         scripts = [
-            tuple(_op(each, usual, self.owners, declared) for each in script.split("; "))
+            tuple(_op(each, usual, Ups(declared, self.owners, keys)) for each in script.split("; "))
             for script in self.run
         ]
         may = frozenset(Fault[each] for each in self.may)

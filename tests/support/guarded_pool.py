@@ -24,7 +24,8 @@ from components.account_pool.core.keys import (
     SHARED_CLAIMS,
     TENANT_ID,
 )
-from components.account_pool.core.model import JsonObject, Member, Phase, Record
+from components.account_pool.core.model import JsonObject, Member, Phase
+from components.account_pool.core.records import Record
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.noticed import until
 from tests.support.people import ALL_OBJECTS, grant, impersonating

@@ -13,24 +13,40 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from components.account_pool.core import changes, cleaning, moving, pool, protocol, rebirth, rotation
+from components.account_pool.core import (
+    changes,
+    cleaning,
+    held_claims,
+    moving,
+    pool,
+    protocol,
+    rebirth,
+    receipts,
+    rotation,
+)
 from components.account_pool.core.calls import (
     Answer,
     ApiRefusal,
+    AskProgram,
+    Call,
     Create,
+    Delete,
     Found,
+    Get,
     Kind,
+    ListPage,
     Page,
     Pair,
     Parallel,
+    Patch,
     Pause,
     PoolApi,
     Refused,
+    Replace,
     Result,
     Steps,
     Unknown,
     Yielded,
-    perform,
 )
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import Consumer, consumer_of
@@ -39,17 +55,9 @@ from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.judgement import Verdict, judge
 from components.account_pool.core.keys import KEY_OPERATION, POOL_RECORD
 from components.account_pool.core.label_scheme import LabelScheme
-from components.account_pool.core.model import (
-    Claimed,
-    ClaimRequest,
-    JsonObject,
-    Member,
-    Partition,
-    Phase,
-    Policy,
-    Record,
-)
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Partition, Phase, Policy
 from components.account_pool.core.pool_settings import sign_settings
+from components.account_pool.core.records import Claimed, Record
 from components.account_pool.core.selection import MEMBERS, RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import get_member, get_record, list_all, read, write
@@ -75,7 +83,7 @@ KEB = LabelScheme(
 
 
 class MemoryServer:
-    """`PoolApi` in memory, one namespace."""
+    """`PoolApi` in memory, one namespace: each call by a method, which tests call as well."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[Kind, str], JsonObject] = {}
@@ -110,6 +118,21 @@ class MemoryServer:
     def put(self, kind: Kind, body: JsonObject, uid: str) -> None:
         """Have an object there, with this uid, whatever was there before."""
         self._store(kind, str(body["metadata"]["name"]), body, uid)
+
+    def __call__(self, call: Call) -> Result:
+        match call:
+            case Get(kind, name):
+                return self.get(kind, name)
+            case ListPage(kind, selector, cursor, limit):
+                return self.list(kind, selector, cursor, limit)
+            case Create(kind, body):
+                return self.create(kind, body)
+            case Replace(kind, body):
+                return self.replace(kind, body)
+            case Patch(kind, name, body):
+                return self.patch(kind, name, body)
+            case Delete(kind, name, uid, resource_version):
+                return self.delete(kind, name, uid, resource_version)
 
     def get(self, kind: Kind, name: str) -> Result:
         """Read one object."""
@@ -262,6 +285,11 @@ class MemoryServer:
         return f"{word}{self.writes[kind, name]}-{name[-8:]}"
 
 
+def name_of(call: Create | Get | Replace | Patch | Delete) -> str:
+    """Return the name of the object that a call is about."""
+    return str(call.body["metadata"]["name"]) if isinstance(call, Create | Replace) else call.name
+
+
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
     """Whether labels satisfy a selector of `key=value`, `key!=value`, `key` and `!key` terms."""
     for term in selector.split(","):
@@ -302,10 +330,12 @@ def answer_to(asked: Yielded, server: PoolApi) -> Answer:
     match asked:
         case Pause():
             return None
+        case AskProgram():
+            raise TypeError(asked.verb)
         case Parallel(first, second):
-            return Pair(perform(server, first), perform(server, second))
+            return Pair(server(first), server(second))
         case _:
-            return perform(server, asked)
+            return server(asked)
 
 
 class Effect(StrEnum):
@@ -417,7 +447,7 @@ class Releases:
         fence = replace(claimed.fence, state=self.claim.state) if self.fenced and claimed else None
         if self.fenced and claimed is None:
             return None  # who was given nothing has nothing to release
-        return (yield from protocol.release(record, self.claim.holder, POOL, fence))
+        return (yield from held_claims.release(record, self.claim.holder, POOL, fence))
 
     def means(self, held: Mapping[str, Claimed], outcomes: Sequence[Any]) -> Claimed | None:
         """Return the claim that it releases, where it was made before."""
@@ -435,7 +465,7 @@ class Reads:
         """Begin, or begin again after a crash."""
         claimed = self.claim.last_of(held)
         record = claimed.record if claimed else self.claim.wanted.record
-        return protocol.read_claim(record, self.claim.holder, claimed.secret_name if claimed else None)
+        return held_claims.read_claim(record, self.claim.holder, claimed.secret_name if claimed else None)
 
 
 @dataclass(frozen=True)
@@ -448,8 +478,8 @@ class Updates:
 
     def start(self, _held: Mapping[str, Claimed] = NOT_HELD, _run: Run | None = None) -> Steps[Any]:
         """Begin, or begin again after a crash."""
-        amended = protocol.Amendment(self.holder, self.policy, self.claim.limit, self.claim.state)
-        return protocol.update(self.claim.wanted.record, self.claim.holder, amended, POOL)
+        amended = held_claims.Amendment(self.holder, self.policy, self.claim.limit, self.claim.state)
+        return held_claims.update(self.claim.wanted.record, self.claim.holder, amended, POOL)
 
 
 @dataclass(frozen=True)
@@ -492,7 +522,7 @@ class Cleans:
             return holder.pid in run.alive if holder.host == self.host else None
 
         others = frozenset({"m0", "d0"}) if self.take_over else frozenset[str]()
-        for listed in (yield from cleaning.cleanable(self.cleaner, others, look)):
+        for listed in (yield from cleaning.survey(self.cleaner, others, look))[0]:
             yield Beside(Effect.LAUNCH, listed.name, token)
             member = yield from cleaning.begin(listed, token)
             if member is not None:
@@ -543,7 +573,13 @@ class Copies:
         if claimed and seen and body:
             yield Beside(Effect.COPY, claimed.holder, body["data"]["key"])
             operation = seen.annotations.get(KEY_OPERATION, "")
-            yield from rotation.give_receipt(claimed.record, claimed.holder, operation, POOL)
+            yield from receipts.give_receipt(claimed.record, claimed.holder, operation, POOL)
+
+
+def decides(verb: str, name: str, *said: str, **options: bool) -> Steps[Member]:
+    """Begin what an operator decides by a command. verb: of `changes.py`."""
+    decision = getattr(changes, verb)
+    return cleaning.decide(POOL, name, lambda pool, member: decision(pool, member, *said, **options))
 
 
 @dataclass(frozen=True)
@@ -555,20 +591,20 @@ class Decides:
 
     def start(self, _held: Mapping[str, Claimed] = NOT_HELD, _run: Run | None = None) -> Steps[Any]:
         """Begin, or begin again after a crash."""
-        decide = getattr(cleaning, self.verb)
         why = ("why",) if self.verb in ("quarantine", "evacuate", "mark_dirty") else ()
-        return decide(POOL, self.member, *why)
+        return decides(self.verb, self.member, *why)
 
 
 @dataclass(frozen=True)
 class Ups:
     """An operation: the update of the stack that declares the pool, which creates lost Secrets again.
 
-    owners: the tenants that its state knows of.
+    owners: the tenants that its state knows of. keys: the credentials that it has, by member.
     """
 
     members: Mapping[str, DeclaredMember]
     owners: Mapping[str, str]
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def start(self, _held: Mapping[str, Claimed] = NOT_HELD, _run: Run | None = None) -> Steps[Any]:
         """Begin, or begin again after a crash."""
@@ -583,7 +619,8 @@ class Ups:
                     marks = rebirth.marks_of_lost(self.owners.get(name), one)
                 shown = (marks or rebirth.Marks()).on(one.as_member(name))
                 metadata = {"name": name, "labels": shown.labels, "annotations": shown.annotations}
-                yield from write(Create(Kind.MEMBER, {"metadata": {"namespace": POOL, **metadata}}))
+                data = {"data": {"key": self.keys[name]}} if name in self.keys else {}
+                yield from write(Create(Kind.MEMBER, {"metadata": {"namespace": POOL, **metadata}, **data}))
 
 
 @dataclass(frozen=True)

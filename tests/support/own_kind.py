@@ -1,7 +1,7 @@
 """A kind of provider that a stack's own code could register; never imported by the tests' own process."""
 
-from components.secret_stores.clients.client import ClientRequest, Kept, Place, SecretsClient, Validity, Value
-from components.secret_stores.consumers import RemoteRef
+from components.secret_stores.clients.client import ClientRequest, Kept, SecretsClient, Validity, Value
+from components.secret_stores.consumers import Place, RemoteRef
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import ProviderSpec
 

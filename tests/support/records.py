@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from components.account_pool.core.model import (
-    Claimed,
-    ClaimRequest,
-    Partition,
-    Phase,
-    Policy,
-    Record,
-    record_name,
-)
+from components.account_pool.core.model import ClaimRequest, Member, Partition, Phase, Policy, record_name
+from components.account_pool.core.records import Claimed, Record
 
 BOUND: Final = Record(
     name="claim-0",
@@ -52,19 +45,5 @@ def record_for(
 
 def claimed(request: ClaimRequest, account: str) -> Claimed:
     """Answer a request with an account that it is the first to hold."""
-    return Claimed(
-        tenant=request.tenant,
-        type=request.type,
-        slot=request.slot,
-        secret_name=account,
-        member_uid=f"uid-of-{account}",
-        account_id=None,
-        record=BOUND.name,
-        record_uid="uid-of-claim",
-        holder=request.holder,
-        sequence=1,
-        holders=1,
-        policy=Policy.CLEAN,
-        limit=None,
-        reused=False,
-    )
+    record = replace(BOUND, tenant=request.tenant, slot=request.slot, holders={request.holder: 1})
+    return Claimed.by(record, Member(account, f"uid-of-{account}", "1"), request.holder, reused=False)

@@ -24,7 +24,7 @@ SMALL: Final[Mapping[str, Any]] = {
         "namespace": "account-pool",
         "partitionKeys": ["eu-access"],
         "rules": ["aws", "aws(PR=cf-eu11) -> EU", "trial -> S"],
-        "members": {"aws-1": {"type": "aws", "accountId": "111", "credentialsFrom": "aws-1"}},
+        "members": {"aws-1": {"type": "aws", "accountId": "111111111111", "credentialsFrom": "aws-1"}},
     },
 }
 """One tenant, one account, one claim: valid as it stands."""

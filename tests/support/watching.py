@@ -31,8 +31,10 @@ def watched(
         assert process.stdout.readline() == "watching\n"
         try:
             yield
-        finally:
             members.add(LAST)
             body = {"metadata": {"name": LAST}}
             admin.resources.get(api_version="v1", kind="ConfigMap").create(namespace=pool.pool, body=body)
+        except BaseException:
+            process.kill()
+            raise
     assert process.returncode == 0

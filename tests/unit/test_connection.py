@@ -1,12 +1,13 @@
 """The connection to the cluster: what it sends of the user's token, and which kubeconfigs it refuses."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from components import connection
+from components import cluster_target, connection
 from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError
 from tests.support.cases import cases, table, tabled
@@ -21,6 +22,7 @@ class TokenSource:
         self.asked = 0
         self.sent: list[str] = []
         self.urls: list[str] = []
+        self.answer: Mapping[str, Any] = {"status": 200, "data": b"{}"}
         self.configuration = SimpleNamespace(host=host, auth_settings=self._settings)
         manager = SimpleNamespace(proxy=proxy, urlopen=self._request)
         manager.connection_from_url = self._all
@@ -36,7 +38,7 @@ class TokenSource:
     def _request(self, _method: str, url: str, *, headers: dict[str, str], **_: Any) -> SimpleNamespace:
         self.urls.append(url)
         self.sent.append(headers["Authorization"])
-        return SimpleNamespace(status=200, data=b"{}", headers={})
+        return SimpleNamespace(**self.answer, headers={})
 
 
 @pytest.fixture
@@ -103,6 +105,33 @@ def test_what_the_library_of_http_says_of_a_value_is_not_quoted():
     with pytest.raises(NoReply) as silence:
         Connection(cast("Any", source)).call("GET", "/version")
     assert str(silence.value) == "ValueError"
+
+
+NOT_FOUND = b'{"kind": "Status", "reason": "NotFound"}'
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "is_api_server"),
+    [
+        ("/api/v1/namespaces/pool", (404, NOT_FOUND), True),
+        ("/api/v1/namespaces/pool", (404, b"404 page not found"), False),
+        ("/api/v1/namespaces/pool", (404, b'{"error": "no route"}'), False),
+        ("/api/v1/namespaces/pool", (403, b"<h1>Forbidden</h1>"), True),
+        ("/api/v1/namespaces/pool", (200, b"<h1>Welcome</h1>"), False),
+        ("/apis/example.com/v1", (404, b"404 page not found"), True),
+    ],
+)
+def test_absence_that_is_not_said_as_an_api_server_does_is_no_answer(
+    path: str, answer: tuple[int, bytes], is_api_server: bool
+):
+    source = TokenSource()
+    source.answer = dict(zip(("status", "data"), answer, strict=True))
+    made = Connection(cast("Any", source))
+    if is_api_server:
+        assert made.call("GET", path).status == answer[0]
+    else:
+        with pytest.raises(NoReply, match="is no API server"):
+            made.call("GET", path)
 
 
 KUBECONFIG = """\
@@ -180,7 +209,7 @@ def test_a_pod_s_own_cluster_is_meant_where_no_kubeconfig_leads_out_of_it(
     if is_there:
         (tmp_path / ".kube").mkdir()
         (tmp_path / ".kube" / "config").touch()
-    assert connection.in_pod() is expected
+    assert cluster_target.in_pod() is expected
 
 
 class Answering(Connection):

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from components.pull_secret.labels import secret_labels
+from components.pull_secret.names import secret_labels
 from components.stack_config.leaving import find_losses, read_entries, read_former
 from tests.support.cases import table, tabled
 from tests.support.stacks import problems, settings, stack

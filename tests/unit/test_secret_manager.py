@@ -98,16 +98,16 @@ def test_a_version_somebody_else_turned_meanwhile_is_refused(manager: SecretMana
 def test_the_four_codes_that_pass_are_repeated(
     served: Served, manager: SecretManager, secret: str, status: int
 ) -> None:
-    served.service.faults.add(Fault(path=secret, status=status, times=3))
+    served.service.faults.append(Fault(path=secret, status=status, times=3))
     assert manager.secret(secret) is not None
-    assert served.service.faults.waiting == []
+    assert served.service.faults == []
 
 
 @tabled("status, code")
 def test_any_other_code_is_told_at_once(
     served: Served, manager: SecretManager, secret: str, status: int, code: str
 ) -> None:
-    served.service.faults.add(Fault(path=secret, status=status))
+    served.service.faults.append(Fault(path=secret, status=status))
     with pytest.raises(SecretManagerError) as failed:
         manager.versions(secret)
     assert failed.value.code == code
@@ -117,7 +117,7 @@ def test_any_other_code_is_told_at_once(
 def test_repeating_ends_when_the_time_is_over(served: Served, secret: str) -> None:
     brief = Patience(first_pause=0.01, longest_pause=0.01, in_all=0.2)
     hurried = open_secret_manager(SecretManagerTarget(f"{served.url}/v1", "any"), brief)
-    served.service.faults.add(Fault(path=secret, status=503, times=100_000))
+    served.service.faults.append(Fault(path=secret, status=503, times=100_000))
     with pytest.raises(SecretManagerError) as failed:
         hurried.secret(secret)
     served.service.faults.clear()
@@ -128,7 +128,7 @@ def test_repeating_ends_when_the_time_is_over(served: Served, secret: str) -> No
 def test_an_answer_that_takes_too_long_is_asked_for_again(served: Served, secret: str) -> None:
     impatient = Patience(first_pause=0.01, longest_pause=0.01, attempt=0.2, in_all=5.0)
     manager = open_secret_manager(SecretManagerTarget(f"{served.url}/v1", "any"), impatient)
-    served.service.faults.add(Fault(path=secret, seconds=0.6))
+    served.service.faults.append(Fault(path=secret, seconds=0.6))
     assert manager.secret(secret) is not None
 
 
@@ -145,7 +145,7 @@ def test_an_answer_to_adding_that_is_lost_adds_nothing_twice(
     served: Served, manager: SecretManager, secret: str
 ) -> None:
     manager.add(secret, b"before")
-    served.service.faults.add(Fault(path=":addVersion", lost=True))
+    served.service.faults.append(Fault(path=":addVersion", lost=True))
     assert manager.add(secret, SENTINEL).number == 2
     assert [one.number for one in manager.versions(secret)] == [2, 1]
 
@@ -153,7 +153,7 @@ def test_an_answer_to_adding_that_is_lost_adds_nothing_twice(
 def test_no_error_holds_the_payload_or_the_token(served: Served, secret: str) -> None:
     target = SecretManagerTarget(f"{served.url}/v1/", "sentinel-token")
     manager = open_secret_manager(target, PATIENCE)
-    served.service.faults.add(Fault(path=":addVersion", status=400))
+    served.service.faults.append(Fault(path=":addVersion", status=400))
     with pytest.raises(SecretManagerError) as failed:
         manager.add(secret, SENTINEL)
     told = f"{failed.value} {failed.value!r} {failed.value.__cause__!r} {target!r}"

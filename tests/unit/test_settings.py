@@ -34,7 +34,7 @@ def test_the_small_stack_is_read_as_it_stands() -> None:
     assert read.tenants["acme"].accounts["aws"].type == "aws"
     assert read.account_pool is not None
     assert read.account_pool.release_policy is Policy.CLEAN
-    assert read.account_pool.members["aws-1"].account_id == "111"
+    assert read.account_pool.members["aws-1"].account_id == "111111111111"
 
 
 def test_a_stack_that_declares_nothing_needs_nothing() -> None:
@@ -186,7 +186,7 @@ def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
         accountPool__partitionKeys=["eu-access", "tenant-name"],
         accountPool__members__licence={
             "type": "azure",
-            "accountId": "222",
+            "accountId": "00000000-0000-4000-8000-000000000002",
             "tenant": "globex",
             "credentialsFrom": "broken",
             "partition": {"eu-access": "true"},

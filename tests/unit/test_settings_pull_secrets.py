@@ -165,8 +165,9 @@ def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
         "registries": (f'{{"registries": {{"{CANARY}": 1}}}}', "auths"),
         "case": (f'{{"Auths": {{"{CANARY}": 1}}}}', "auths"),
         "no-json": (f"{CANARY}", "payload"),
-        "too-large": (f'{{"auths": {{"r": {{"x": "{CANARY * 6000}"}}}}}}', "payload"),
+        "too-large": (f'{{"auths": {{"r": {{"auth": "dTpw", "x": "{CANARY * 6000}"}}}}}}', "payload"),
         "text": (f'{{"auths": {{"quay.io": {{}}, "r": "{CANARY}"}}}}', 'auths["r"]'),
+        "unusable": (f'{{"auths": {{"{CANARY}": {{}}}}}}', "auths"),
         "url-safe": (f'{{"auths": {{"r": {{"auth": "{CANARY}"}}}}}}', 'auths["r"]'),
     },
 )

@@ -51,10 +51,21 @@ def test_what_the_pool_of_another_stack_has_is_for_its_preview_to_say() -> None:
     assert problems(values) == ()
 
 
+def test_a_type_without_a_member_may_have_programs_since_accounts_are_imported_and_brought() -> None:
+    values = stack(
+        accountPool__keys={"azure": ["rotate"]},
+        accountPool__cleaning={"gcp_cf-sa30": ["clean"], "vsphere": ["clean"]},
+        accountPool__limits={"openstack": 1},
+        accountPool__consumers={"ci": {"holders": ["cli"], "quotas": {"vsphere": 1}}},
+    )
+
+    assert problems(values) == ()
+
+
 def test_a_limit_may_name_a_cloud_for_all_its_types() -> None:
     values = stack(
         accountPool__limits={"gcp": 3, "gcp_cf-sa30": 1, "default": 0},
-        accountPool__members__gcp={"type": "gcp_cf-sa30", "accountId": "222", "credentialsFrom": "aws-1"},
+        accountPool__members__gcp={"type": "gcp_cf-sa30", "accountId": "acme-2", "credentialsFrom": "aws-1"},
     )
 
     assert problems(values) == ()
@@ -71,10 +82,10 @@ def from_file(path: Path, **changes: Any) -> list[tuple[str, str]]:
 
 
 def test_members_that_exist_already_serve_tenants_too(tmp_path: Path) -> None:
-    members(tmp_path, "name,type,accountId,eu-access", "azure-1,azure,222,true")
-    account = {"type": "azure", "partition": {"eu-access": "true"}}
+    members(tmp_path, "name,type,accountId,eu-access", "gcp-1,gcp,acme-2,true")
+    account = {"type": "gcp", "partition": {"eu-access": "true"}}
 
-    assert from_file(tmp_path, tenants__acme__accounts__azure=account) == []
+    assert from_file(tmp_path, tenants__acme__accounts__gcp=account) == []
 
 
 @tabled("lines, place, words")
@@ -93,18 +104,18 @@ def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_other
     (tmp_path / "members").mkdir()
     header = "name,type,accountId,eu-access,credentialsFrom,secret,gcpSecret"
     version = "projects/p/secrets/s/versions/latest"
-    (tmp_path / "members" / "a.csv").write_text(f"{header}\naws-2,aws,222,,aws-1,,\naws-3,aws,333,,,,\n")
+    (tmp_path / "members" / "a.csv").write_text(f"{header}\naws-2,aws,222222222222,,aws-1,,\naws-3,x,3,,,,\n")
     (tmp_path / "members" / "b.csv").write_text(
-        f"{header}\naws-4,aws,444,true,aws-1,,\naws-5,aws,555,,,,{version}\naws-6,aws,666,,,other/aws-6,\n"
+        f"{header}\naws-4,aws,444444444444,true,aws-1,,\naws-5,aws,555555555555,,,,{version}\naws-6,aws,666666666666,,,other/aws-6,\n"
     )
     (tmp_path / "members" / "notes.txt").write_text("no rows")
     read = settings(stack(accountPool__membersFrom="members"), tmp_path)
     row = {"type": "aws", "credentialsFrom": "aws-1"}
     declared = {
-        "aws-2": {**row, "accountId": "222"},
-        "aws-4": {**row, "accountId": "444", "partition": {"eu-access": "true"}},
-        "aws-5": {**row, "accountId": "555", "credentialsFrom": {"gcpSecret": version}},
-        "aws-6": {**row, "accountId": "666", "credentialsFrom": {"secret": "other/aws-6"}},
+        "aws-2": {**row, "accountId": "222222222222"},
+        "aws-4": {**row, "accountId": "444444444444", "partition": {"eu-access": "true"}},
+        "aws-5": {**row, "accountId": "555555555555", "credentialsFrom": {"gcpSecret": version}},
+        "aws-6": {**row, "accountId": "666666666666", "credentialsFrom": {"secret": "other/aws-6"}},
     }
     whole = {**SMALL["accountPool"]["members"], **declared}
 
@@ -129,7 +140,7 @@ def test_a_declared_row_that_cannot_stand_is_told_with_its_line(tmp_path: Path, 
 
 def test_a_name_that_two_files_have_is_told_with_the_row_that_has_it_first(tmp_path: Path) -> None:
     (tmp_path / "members").mkdir()
-    for name, row in (("b", "zz,aws,222,aws-1"), ("c", "zz,aws,333,aws-1")):
+    for name, row in (("b", "zz,aws,222222222222,aws-1"), ("c", "zz,aws,333333333333,aws-1")):
         (tmp_path / "members" / f"{name}.csv").write_text(f"name,type,accountId,credentialsFrom\n{row}\n")
 
     (problem,) = problems(stack(accountPool__membersFrom="members"), root=tmp_path)
@@ -151,7 +162,7 @@ def test_a_file_of_members_that_nobody_would_read_is_refused(tmp_path: Path, nam
 
 @pytest.mark.parametrize("column", ["secretAccessKey", "credentials", "credential"])
 def test_no_column_holds_a_credential(tmp_path: Path, column: str) -> None:
-    ((place, _),) = from_file(members(tmp_path, f"name,type,accountId,{column}", "aws-2,aws,222,canary"))
+    ((place, _),) = from_file(members(tmp_path, f"name,type,accountId,{column}", "gcp-2,gcp,acme-2,canary"))
 
     assert place == f"members.csv:1 {column}"
 
@@ -172,7 +183,7 @@ def test_a_file_that_is_no_text_is_told_at_the_line_where_it_is_none(tmp_path: P
 
 
 def test_a_spreadsheet_may_begin_the_file_with_its_mark(tmp_path: Path) -> None:
-    (tmp_path / "members.csv").write_text("name,type,accountId\r\naws-2,aws,222\r\n", encoding="utf-8-sig")
+    (tmp_path / "members.csv").write_text("name,type,accountId\r\ng-2,gcp,acme-2\r\n", encoding="utf-8-sig")
 
     assert from_file(tmp_path) == []
 

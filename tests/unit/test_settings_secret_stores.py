@@ -74,7 +74,9 @@ def test_a_read_gathers_all_keys_of_an_account_and_secrets_that_it_finds() -> No
     section = settings(stores(**gathers(*sources))).secret_stores
     assert section is not None
     assert section.reads["account"].accounts == [("dataFrom[0].extract", "acme/aws")]
-    assert section.read_document("account", lambda account: f"of {account}")["dataFrom"] == [
+    assert section.document("account", section.reads["account"], lambda account: f"of {account}")[
+        "dataFrom"
+    ] == [
         {"extract": {"key": "of acme/aws", "decodingStrategy": "Auto"}},
         {"find": {"tags": {"team": "a"}}},
         {"find": {"name": {"regexp": "^x"}, "decodingStrategy": "Base64"}},
@@ -87,7 +89,9 @@ def test_the_policies_that_every_read_has_may_be_written() -> None:
     written = settings(stores(**policies)).secret_stores
     assert plain is not None
     assert written is not None
-    assert plain.read_document("account", str) == written.read_document("account", str)
+    assert plain.document("account", plain.reads["account"], str) == written.document(
+        "account", written.reads["account"], str
+    )
 
 
 def test_a_read_finds_by_a_path_at_google_and_not_in_a_cluster() -> None:
@@ -99,14 +103,15 @@ def test_a_read_finds_by_a_path_at_google_and_not_in_a_cluster() -> None:
     wanted["reads__account"]["store"] = "google"
     section = settings(stores(**wanted, providers__google=google, stores__google=store)).secret_stores
     assert section is not None
-    (source,) = section.read_document("account", str)["dataFrom"]
+    (source,) = section.document("account", section.reads["account"], str)["dataFrom"]
     assert source == {"find": {"name": {"regexp": "^x"}, "path": "p"}}
 
 
 def test_a_store_means_the_provider_of_each_caller() -> None:
     section = settings(stores(**WHOSE, providers__globex={**OWN, "namespace": "tenant-globex"})).secret_stores
     assert section is not None
-    assert [section.reference("whose", f"tenant-{one}") for one in ("acme", "globex")] == ["acme", "globex"]
+    for tenant in ("tenant-acme", "tenant-globex"):
+        assert getattr(section.provider_of("whose", tenant), "namespace", None) == tenant
     assert section.served_by_eso == {"ci"}
 
 
@@ -119,6 +124,20 @@ def test_a_mistake_is_told_at_its_place_with_the_fix(changes: dict[str, Any], pl
 
 def gitlab(token: dict[str, str], **more: Any) -> dict[str, Any]:
     return {"projectID": "7", "auth": {"SecretRef": {"accessToken": token}}, **more}
+
+
+def test_labels_that_only_the_cluster_knows_refuse_no_read_of_eso() -> None:
+    spec = gitlab({"name": "x", "key": "y", "namespace": "tenant-acme"})
+    wanted = {
+        "providers__wide": {"kind": "GitLab", "spec": spec},
+        "stores__wide": {
+            "cluster": True,
+            "providerRef": "wide",
+            "conditions": [{"namespaceSelector": {"matchLabels": {"team": "a"}}}],
+        },
+        "reads__ci_9token__store": "wide",
+    }
+    assert [*problems(stores(**wanted))] == []
 
 
 def own(**said: Any) -> dict[str, Any]:
@@ -147,7 +166,7 @@ def test_a_credential_that_is_no_fit_is_told_without_its_value() -> None:
 def test_a_login_of_which_a_part_is_half_a_character_is_refused() -> None:
     problem = login_problem(("clientId", "clientSecret"), rb'{"clientId": "i", "clientSecret": "\ud800"}')
     assert problem is not None
-    assert problem.problem == "clientSecret is empty or no text"
+    assert problem.problem == "clientSecret is empty or not a string"
 
 
 def test_conditions_know_the_labels_that_the_stack_gives_and_leave_others_to_the_update() -> None:
@@ -210,6 +229,9 @@ def test_a_push_of_an_account_is_of_its_copy() -> None:
         f"{PLACE}.pushes.out.data.pushed.account",
         "add deliverTo to the account",
     )
+    tenants["acme"]["accounts"]["aws"]["deliverTo"] = {"name": "copy", "keys": {"id": "accessKeyID"}}
+    (problem,) = problems({**values, "credfleet:tenants": json.dumps(tenants)})
+    assert problem.problem == "the copy of acme/aws has no key accessKeyID"
 
 
 def test_a_read_of_nothing_is_told_in_our_words() -> None:

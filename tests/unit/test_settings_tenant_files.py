@@ -132,9 +132,9 @@ def test_what_is_not_the_tenants_own_is_refused_where_it_stands(
     values["credfleet:credentials"] = json.dumps(
         {**json.loads(CREDENTIALS), "acme-1": '{"accessKeyID": "id"}', "acme-2": '{"accessKeyID": "id"}'}
     )
-    member = {"type": "aws", "accountId": "1", "credentialsFrom": "acme-1"}
+    member = {"type": "aws", "accountId": "111111111111", "credentialsFrom": "acme-1"}
     values["credfleet:accountPool"] = json.dumps({"members": {"m-1": member}, "membersFrom": "members.csv"})
-    (tmp_path / "members.csv").write_text("name,type,accountId,credentialsFrom\nm-2,aws,2,acme-2\n")
+    (tmp_path / "members.csv").write_text("name,type,accountId,credentialsFrom\nm-2,gcp,acme-2,acme-2\n")
     google = {"kind": "GCPSM", "spec": {"projectID": "p"}}
     values["credfleet:secretStores"] = json.dumps({"providers": {"google": google}})
     found = [each for each in told(tmp_path, values) if words in each.problem]
@@ -257,7 +257,7 @@ def test_a_mistake_in_a_tenants_file_is_told_at_its_line_there(tmp_path: Path) -
 def test_what_two_files_say_is_told_and_neither_wins(tmp_path: Path) -> None:
     values = written(tmp_path, acme=ACME, globex={**ACME, "namespace": "tenant-globex", "accounts": {}})
     said = [each.problem for each in told(tmp_path, values)]
-    assert "credfleet:services.instances.acme-db is said by another file as well" in said
+    assert "credfleet:services.instances.acme-db is also set by another file" in said
 
 
 @tabled("text, words")
@@ -389,7 +389,7 @@ def test_the_pull_secret_of_a_cluster_is_in_no_namespace_of_another_tenants_file
     tmp_path: Path, template: str, id_: str, words: str | None, *, is_of_the_stack: bool
 ) -> None:
     if is_of_the_stack and id_ == "acme":
-        words = "which is another's to say"
+        words = "which belongs to another tenant"
     clusters = {id_: _CLUSTER}
     of_acme = {} if is_of_the_stack else {"pullSecrets": {"clusters": clusters}}
     acme = {"namespace": "tenant-acme", **of_acme}

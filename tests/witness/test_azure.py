@@ -22,7 +22,7 @@ from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.model import method_of
 from components.aso_credentials.resolution import Operator, Reason, Resolution, Resource
 from components.aso_credentials.resolver import resolve
-from components.aso_credentials.scoped import RefusalKind, refusal
+from components.aso_credentials.scoped import incompleteness, refusal
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.model import SecretRef
 from tests.support import certificates
@@ -35,23 +35,35 @@ Data: TypeAlias = dict[str, bytes]
 ID: Final = b"00000000-0000-4000-8000-0000000000cc"
 OWN: Final = {key: b"00000000-0000-4000-8000-0000000000dd" for key in keys.REQUIRED}
 CASES: Final = counted(150, 5_000)
+OURS: Final[Mapping[str, str]] = {
+    "does not contain key": "incomplete",
+    f"{keys.ALLOW_MULTI_ENV}|go together": "cloud",
+    f"^{keys.CLIENT_SECRET} ": "client-secret",
+    f"^{keys.TENANT} ": "tenant",
+    f"^{keys.CLIENT} ": "client",
+    f"^{keys.AUTHORITY_HOST} ": "authority",
+    f"^{keys.AUTH_MODE} ": "mode",
+    f"^{keys.SERVICE_ACCOUNT} ": "account",
+    f"^cannot parse {keys.CERTIFICATE}: ": "certificate",
+}
+"""What is said here → its class."""
 SAID: Final[Mapping[str, str]] = {
-    "does not contain key": RefusalKind.INCOMPLETE,
-    "ALLOW_MULTI_ENV|go together": RefusalKind.CLOUD,
-    "secret can't be empty": RefusalKind.CLIENT_SECRET,
-    "invalid tenantID": RefusalKind.TENANT,
-    "no tenant ID specified": RefusalKind.TENANT,
-    "empty .*UserAssignedClientID|no client ID specified": RefusalKind.CLIENT,
-    "without https|^parse ": RefusalKind.AUTHORITY,
-    "authorization mode": RefusalKind.MODE,
-    "invalid ServiceAccount": RefusalKind.ACCOUNT,
+    "does not contain key": "incomplete",
+    "ALLOW_MULTI_ENV|go together": "cloud",
+    "secret can't be empty": "client-secret",
+    "invalid tenantID": "tenant",
+    "no tenant ID specified": "tenant",
+    "empty .*UserAssignedClientID|no client ID specified": "client",
+    "without https|^parse ": "authority",
+    "authorization mode": "mode",
+    "invalid ServiceAccount": "account",
     "multiple private keys": CertificateFault.SEVERAL_KEYS.name,
     "found no certificate": CertificateFault.NO_CERTIFICATE.name,
     "found no private key": CertificateFault.NO_KEY.name,
     "must be an RSA|ParseECPrivateKey|unknown private key type": CertificateFault.NOT_RSA.name,
     "match any certificate": CertificateFault.OTHER_KEY.name,
 }
-"""What the library says → the class of the error here; of a certificate anything else is unreadable."""
+"""What the library says → the same; of a certificate anything else is unreadable."""
 UNREADABLE: Final = {"UNREADABLE", "FOLDED", "LOCKED_PEM", "NEWER_PKCS12"}
 """Of what the library calls a parsing error, the causes that people are told apart."""
 
@@ -63,14 +75,11 @@ def of_the_library(answer: Mapping[str, Any]) -> tuple[bool, str, str]:
 
 
 def of_this_project(data: Data, operator: Operator) -> tuple[bool, str, str]:
-    found = refusal(data, operator)
-    method = (
-        ""
-        if found and found.kind in (RefusalKind.INCOMPLETE, RefusalKind.CLOUD, RefusalKind.MODE)
-        else method_of(data) or ""
-    )
-    if found is None or found.kind is not RefusalKind.CERTIFICATE:
-        return found is None, str(method), str(found.kind) if found else ""
+    found = incompleteness(data) or refusal(data, operator)
+    kind = next(kind for words, kind in OURS.items() if re.search(words, found)) if found else ""
+    method = "" if kind in ("incomplete", "cloud", "mode") else method_of(data) or ""
+    if kind != "certificate":
+        return not found, str(method), kind
     fault = certificate_fault(data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD))
     return False, str(method), "UNREADABLE" if fault is None or fault.name in UNREADABLE else fault.name
 
@@ -92,7 +101,7 @@ def compare(witness: Witness, given: list[tuple[Data, Operator]]) -> Sequence[An
         told = of_the_library(answer)
         assert of_this_project(data, operator) == told, (data, operator, answer)
         settings = operator.environment or {}
-        if method_of(data) is not None or told[2] == RefusalKind.MODE:
+        if method_of(data) is not None or told[2] == "mode":
             found = explained(data, settings, operator)
             assert (found.fault is None or found.fault.reason is not Reason.FAILED) == told[0], (data, found)
     return answers
@@ -230,7 +239,7 @@ def test_random_secrets_are_taken_or_refused_as_azidentity_does(witness: Witness
     compare(witness, given)
     if len(given) > 1_000:
         seen = {of_this_project(*each)[1:] for each in given}
-        assert {kind for _, kind in seen} >= {str(kind) for kind in RefusalKind} - {"certificate"}
+        assert {kind for _, kind in seen} >= {*OURS.values()} - {"certificate"}
 
 
 _IDS: Final = (

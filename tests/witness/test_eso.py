@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from components.errors import Problem
-from components.secret_stores.eso_providers import Scope, capability_of, unmet
+from components.secret_stores.eso_providers import Scope, facts_of, unmet
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import ClusterSecretStore, SecretStore
@@ -43,7 +43,7 @@ def test_a_kind_can_do_what_its_provider_says(key: str) -> None:
     url = f"https://raw.githubusercontent.com/{place}/{PUBLISHED['commit']}/{named['file']}"
     source = published(url, named["sha256"]).decode()
     tried("External Secrets Operator: kinds of provider asked what they can do")
-    assert CAPABILITIES.findall(source) == [capability_of(key)]
+    assert CAPABILITIES.findall(source) == [facts_of(key).get("can")]
 
 
 def demanded(kind: str, key: str, spec: dict[str, Any]) -> list[Problem]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_sandbox.services import Service
+from pulumi_sandbox.services.cloud.front import Service
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -85,21 +85,21 @@ def test_the_client_keeps_the_newest_contract(tmp_path: Path, what: str) -> None
     with served_hyperfleet(tmp_path, of_client=True) as running:
         bring(running, "cls-1")
         hyperfleet = HyperFleet(running.url)
-        said = [one.document for one in REPORTS[what]]
+        said = [*REPORTS[what]]
         hyperfleet.report("cls-1", report(1, said, {"secretName": "s"}, moment()))
         kept = hyperfleet.observe("cls-1").adapters["pullsecret"]
         assert kept is (Availability.FALSE if what == "skipped" else Availability.TRUE)
         delete(running, "cls-1")
         generation = hyperfleet.deletion("cls-1")
         assert generation == 2
-        hyperfleet.report("cls-1", report(generation, [one.document for one in of_removed()], {}, moment()))
+        hyperfleet.report("cls-1", report(generation, [*of_removed()], {}, moment()))
 
 
 @pytest.mark.parametrize("what", REPORTS)
 def test_the_client_keeps_the_older_contract_where_it_is_asked_to(what: str) -> None:
     with served(older_service(), contract=OLDER, of_client=True) as running:
         hyperfleet = HyperFleet(running.url, Contract.V1)
-        hyperfleet.report("cls-1", report(1, [one.document for one in REPORTS[what]], {}, moment()))
+        hyperfleet.report("cls-1", report(1, [*REPORTS[what]], {}, moment()))
         observed = hyperfleet.observe("cls-1")
     assert (observed.phase, observed.deleted_time) == (Phase.READY, None)
     assert [*observed.adapters] == ["pullsecret"]
@@ -108,7 +108,7 @@ def test_the_client_keeps_the_older_contract_where_it_is_asked_to(what: str) -> 
 @pytest.mark.parametrize("contract", Contract)
 def test_an_api_of_the_other_contract_is_told_with_the_key_to_set(tmp_path: Path, contract: Contract) -> None:
     other = served(older_service()) if contract is Contract.V2 else served_hyperfleet(tmp_path)
-    document = report(1, [one.document for one in of_verified(1, "")], {}, moment())
+    document = report(1, [*of_verified(1, "")], {}, moment())
     with other as running:
         if contract is Contract.V1:
             bring(running, "cls-1")
@@ -119,7 +119,7 @@ def test_an_api_of_the_other_contract_is_told_with_the_key_to_set(tmp_path: Path
 
 @cases("changed, fault", table(__file__, "test_what_a_contract_does_not_have_is_a_fault"))
 def test_what_a_contract_does_not_have_is_a_fault(changed: dict[str, Any], fault: str) -> None:
-    sent = report(1, [one.document for one in of_verified(1, "")], {}, moment())
+    sent = report(1, [*of_verified(1, "")], {}, moment())
     sound = Exchange("PUT", f"{CLUSTER}/statuses".format(cluster_id="cls-1"), "", sent, 204, None)
     assert [*NEWEST.faults(sound, of_client=True)] == []
     given = changed | ({"sent": {**sent, **changed["sent"]}} if "sent" in changed else {})

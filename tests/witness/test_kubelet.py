@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from components.aso_credentials.keys import GLOBAL_SETTINGS
-from components.aso_credentials.settings import GlobalSettings, Operator
+from components.aso_credentials.operator_settings import GlobalSettings, Operator
 from tests.support.cases import table
 from tests.support.proving import PROVES, tried
 from tests.witness.chart import CHART, entry, keys_of

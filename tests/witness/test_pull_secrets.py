@@ -31,8 +31,11 @@ NAMES, AUTHS, HEADERS, LOGIN, TEXTS, ODD, UNFIT, BETWEEN = (
     for name in ("names", "auths", "headers", "login", "texts", "odd", "unfit", "between")
 )
 PLAIN, BREAKS = ([each.encode("latin-1") for each in table(__file__, name)] for name in ("plain", "breaks"))
-FURTHER: Final = "^it is (not UTF-8|missing|empty|no map|spelt in another case)|too large for a 64-bit float"
-"""Why else a file is refused that kubelet takes: HyperFleet's job does not take it, or it is not a string."""
+FURTHER: Final = (
+    "^it is (not (UTF-8|a map)|missing|empty|spelt in another case)"
+    "|too large for a 64-bit float|no node pulls"
+)
+"""Why else a file is refused that kubelet takes: others do not, or kubelet can pull nothing with it."""
 
 
 def drawn(random: Random) -> bytes:

@@ -26,6 +26,7 @@ from components.account_pool.admission.state_machine import (
     ABSENT,
     ANNOTATIONS,
     LABELS,
+    PART,
     PRESENT,
     AllowedValues,
     Condition,
@@ -33,60 +34,39 @@ from components.account_pool.admission.state_machine import (
     StateMachine,
     Transition,
     Verb,
+    find_condition,
+    list_transitions,
     one_of,
 )
-from components.account_pool.admission.table import PART, find_condition, list_transitions
-from components.account_pool.core.keys import (
-    CLAIM_FORMER,
-    CLAIM_ORIGIN,
-    CLAIM_POLICY,
-    CLAIM_TOKEN,
-    CLEANING_TOKEN,
-    CREATED_AGAIN,
-    CUT,
-    FREED,
-    INTERNAL,
-    KEY_CHANGED,
-    KEY_ID,
-    KEY_OPERATION,
-    KEY_PHASE,
-    KEY_REASON,
-    KEY_REPLACED,
-    POOL_STATE,
-    SHARED_CAPACITY,
-    SHARED_CLAIMS,
-    STATE_BEFORE,
-    STATE_REASON,
-    TENANT_ID,
-)
+from components.account_pool.core import keys
 from components.account_pool.core.model import KeyPhase
-from components.account_pool.core.rotation import OTHER_KEY
+from components.account_pool.core.other_key import OTHER_KEY
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, EXPIRES_AT, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 _STATES: Final = "run `credfleet pool clean`, or let an operator quarantine it or let it back"
-STATE: Final = Field("state", LABELS, _STATES, POOL_STATE)
+STATE: Final = Field("state", LABELS, _STATES, keys.POOL_STATE)
 SHARING: Final = Field("sharing", LABELS, BY_STACK, SHARED)
-KEPT_BACK: Final = Field("kept-back", LABELS, BY_STACK, INTERNAL)
-FORMER: Final = Field("former", ANNOTATIONS, BY_CLAIMS, CLAIM_FORMER)
-TOKEN: Final = Field("token", ANNOTATIONS, BY_CLAIMS, CLAIM_TOKEN)
-ORIGIN: Final = Field("origin", ANNOTATIONS, BY_CLAIMS, CLAIM_ORIGIN)
-POLICY: Final = Field("policy", ANNOTATIONS, BY_CLAIMS, CLAIM_POLICY)
-TENANT: Final = Field("tenant", ANNOTATIONS, BY_CLAIMS, TENANT_ID)
-PLACES: Final = Field("places", ANNOTATIONS, BY_CLAIMS, SHARED_CLAIMS)
-CLEANING: Final = Field("cleaning", ANNOTATIONS, _STATES, CLEANING_TOKEN)
-REASON: Final = Field("reason", ANNOTATIONS, _STATES, STATE_REASON)
-BEFORE: Final = Field("before", ANNOTATIONS, _STATES, STATE_BEFORE)
-AGAIN: Final = Field("again", ANNOTATIONS, _STATES, CREATED_AGAIN)
-CUT_OFF: Final = Field("cut", ANNOTATIONS, _STATES, CUT)
-FREED_BY: Final = Field("freed", ANNOTATIONS, _STATES, FREED)
+KEPT_BACK: Final = Field("kept-back", LABELS, BY_STACK, keys.INTERNAL)
+FORMER: Final = Field("former", ANNOTATIONS, BY_CLAIMS, keys.CLAIM_FORMER)
+TOKEN: Final = Field("token", ANNOTATIONS, BY_CLAIMS, keys.CLAIM_TOKEN)
+ORIGIN: Final = Field("origin", ANNOTATIONS, BY_CLAIMS, keys.CLAIM_ORIGIN)
+POLICY: Final = Field("policy", ANNOTATIONS, BY_CLAIMS, keys.CLAIM_POLICY)
+TENANT: Final = Field("tenant", ANNOTATIONS, BY_CLAIMS, keys.TENANT_ID)
+PLACES: Final = Field("places", ANNOTATIONS, BY_CLAIMS, keys.SHARED_CLAIMS)
+CLEANING: Final = Field("cleaning", ANNOTATIONS, _STATES, keys.CLEANING_TOKEN)
+REASON: Final = Field("reason", ANNOTATIONS, _STATES, keys.STATE_REASON)
+BEFORE: Final = Field("before", ANNOTATIONS, _STATES, keys.STATE_BEFORE)
+AGAIN: Final = Field("again", ANNOTATIONS, _STATES, keys.CREATED_AGAIN)
+CUT_OFF: Final = Field("cut", ANNOTATIONS, _STATES, keys.CUT)
+FREED_BY: Final = Field("freed", ANNOTATIONS, _STATES, keys.FREED)
 _ROTATIONS: Final = "run `credfleet pool rotate`"
-KEYS: Final = Field("key-phase", LABELS, _ROTATIONS, KEY_PHASE)
-ROTATION: Final = Field("key-operation", ANNOTATIONS, _ROTATIONS, KEY_OPERATION)
-KEY: Final = Field("key-id", ANNOTATIONS, _ROTATIONS, KEY_ID)
-KEY_WHY: Final = Field("key-reason", ANNOTATIONS, _ROTATIONS, KEY_REASON)
-REPLACED: Final = Field("key-replaced", ANNOTATIONS, _ROTATIONS, KEY_REPLACED)
-CHANGED: Final = Field("key-changed", ANNOTATIONS, _STATES, KEY_CHANGED)
-CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, SHARED_CAPACITY)
+KEYS: Final = Field("key-phase", LABELS, _ROTATIONS, keys.KEY_PHASE)
+ROTATION: Final = Field("key-operation", ANNOTATIONS, _ROTATIONS, keys.KEY_OPERATION)
+KEY: Final = Field("key-id", ANNOTATIONS, _ROTATIONS, keys.KEY_ID)
+KEY_WHY: Final = Field("key-reason", ANNOTATIONS, _ROTATIONS, keys.KEY_REASON)
+REPLACED: Final = Field("key-replaced", ANNOTATIONS, _ROTATIONS, keys.KEY_REPLACED)
+CHANGED: Final = Field("key-changed", ANNOTATIONS, _STATES, keys.KEY_CHANGED)
+CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, keys.SHARED_CAPACITY)
 ACCOUNT: Final = Field("account", ANNOTATIONS, BY_STACK, ACCOUNT_ID)
 EXPIRES: Final = Field("expires", ANNOTATIONS, BY_STACK, EXPIRES_AT)
 BROUGHT: Final = Field("brought", ANNOTATIONS, BY_STACK, BRING_YOUR_OWN)
@@ -95,7 +75,7 @@ BROUGHT: Final = Field("brought", ANNOTATIONS, BY_STACK, BRING_YOUR_OWN)
 _PLACE: Final = rf'"claim-[^"\\]*": {TEXT}'
 _VARIABLES: Final = {
     **compare_entries(PLACES, _PLACE, "PlaceEntries"),
-    "capacity": cel_number(f"variables.newAnnotations[?'{SHARED_CAPACITY}'].orValue('')"),
+    "capacity": cel_number(f"variables.newAnnotations[?'{keys.SHARED_CAPACITY}'].orValue('')"),
     **{
         f"{age}Cleaner": f"{text}.substring(0, {text}.lastIndexOf('/'))"
         for age in ("old", "new")
@@ -157,8 +137,16 @@ def build_member_machine(partition_keys: Sequence[str], new_keys: Sequence[str] 
         *(KEYS, ROTATION, KEY, KEY_WHY, REPLACED, *((CHANGED,) if new_keys else ())),
         *(CAPACITY, ACCOUNT, EXPIRES, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
-    marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
-    traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE, CREATED_AGAIN, KEY_ID)
+    marks = (keys.POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
+    traces = (
+        keys.CLAIM_TOKEN,
+        keys.CLAIM_ORIGIN,
+        keys.SHARED_CLAIMS,
+        keys.CLEANING_TOKEN,
+        keys.STATE_BEFORE,
+        keys.CREATED_AGAIN,
+        keys.KEY_ID,
+    )
     listed = list_transitions("members", fields)
     return StateMachine(
         name="members",

@@ -28,8 +28,9 @@ from components.account_pool.admission.state_machine import (
     Condition,
     Field,
     StateMachine,
+    list_readable,
+    list_transitions,
 )
-from components.account_pool.admission.table import list_readable, list_transitions
 from components.account_pool.core.keys import POOL_RECORD
 from components.labels import HYPERSCALER_TYPE, SHARED
 

@@ -30,8 +30,8 @@ from components.account_pool.admission.state_machine import (
     LABELS,
     Field,
     StateMachine,
+    list_transitions,
 )
-from components.account_pool.admission.table import list_transitions
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID
 from components.account_pool.core.keys import POOL_QUOTA

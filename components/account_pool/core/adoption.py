@@ -1,4 +1,4 @@
-"""Which claims could be made of accounts that bear an owner and no claim, and under which slots.
+"""Which claims could be made of accounts that have an owner and no claim, and under which slots.
 
 Such an account was brought along by its tenant, or is from before there were records. The slot is part of a
 claim's name: adopted under another slot than the one its stack names, the stack's claim would be a new one

@@ -12,96 +12,76 @@ kill.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from queue import SimpleQueue
-from threading import Condition, Thread
+from queue import Queue
+from threading import Lock, Thread
 from typing import Final
 
-from components.account_pool.core.calls import ApiRefusal, Kind, PoolApi, Refused
+from components.account_pool.core.calls import ApiRefusal, Create, Kind, PoolApi, Refused
 from components.account_pool.core.model import JsonObject
 
 COMPONENT: Final = "credfleet-claims"
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEvent:
-    """What is worth remembering: about which object, in one word, in one line, and whether it is a warning.
+class Journal:
+    """Writes what happens in one namespace as Events, in order, in the background."""
 
-    uid: of the object; empty when it is not known.
-    """
+    def __init__(self, api: PoolApi, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._waiting: Queue[JsonObject] = Queue()
+        self._lock = Lock()
+        self._writer: Thread | None = None
+        self._refused = False
 
-    kind: str
-    name: str
-    uid: str
-    reason: str
-    message: str
-    warning: bool = False
+    def note(
+        self,
+        name: str,
+        reason: str,
+        message: str,
+        *,
+        kind: str = "Secret",
+        uid: str = "",
+        warning: bool = False,
+    ) -> None:
+        """Remember something: about which object, in one word, and in one line; returns at once.
 
-    def event(self, namespace: str, now: datetime) -> JsonObject:
-        """Render the Event of this happening."""
-        moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {
+        uid: of the object; empty when it is not known.
+        """
+        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        about = {"apiVersion": "v1", "kind": kind, "namespace": self._namespace, "name": name}
+        event: JsonObject = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {
-                "name": f"{self.name}.{uuid.uuid4().hex[:16]}",
-                "namespace": namespace,
-            },
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": self.kind,
-                "namespace": namespace,
-                "name": self.name,
-                **({"uid": self.uid} if self.uid else {}),
-            },
-            "reason": self.reason,
-            "message": self.message[:1024],
-            "type": "Warning" if self.warning else "Normal",
-            "action": self.reason,
+            "metadata": {"name": f"{name}.{uuid.uuid4().hex[:16]}", "namespace": self._namespace},
+            "involvedObject": {**about, **({"uid": uid} if uid else {})},
+            "reason": reason,
+            "message": message[:1024],
+            "type": "Warning" if warning else "Normal",
+            "action": reason,
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "firstTimestamp": moment,
             "lastTimestamp": moment,
             "count": 1,
         }
-
-
-class Journal:
-    """Writes happenings of one namespace as Events, in order, in the background."""
-
-    def __init__(self, api: PoolApi, namespace: str) -> None:
-        self._api = api
-        self._namespace = namespace
-        self._waiting: SimpleQueue[AuditEvent] = SimpleQueue()
-        self._open = 0
-        self._all_written = Condition()
-        self._writer: Thread | None = None
-        self._refused = False
-
-    def note(self, happening: AuditEvent) -> None:
-        """Remember it; returns at once."""
-        with self._all_written:
-            self._open += 1
+        with self._lock:
             if self._writer is None:
                 self._writer = Thread(target=self._write_all, name="credfleet-events", daemon=True)
                 self._writer.start()
-        self._waiting.put(happening)
+        self._waiting.put(event)
 
     def flush(self, seconds: float) -> bool:
         """Wait until everything noted is written or given up; False when the time was over first."""
-        with self._all_written:
-            return self._all_written.wait_for(lambda: self._open == 0, seconds)
+        with self._waiting.all_tasks_done:
+            return self._waiting.all_tasks_done.wait_for(lambda: not self._waiting.unfinished_tasks, seconds)
 
     def _write_all(self) -> None:
         while True:
-            happening = self._waiting.get()
+            event = self._waiting.get()
             try:
                 if not self._refused:
-                    event = happening.event(self._namespace, datetime.now(UTC))
-                    answer = self._api.create(Kind.EVENT, event)
+                    answer = self._api(Create(Kind.EVENT, event))
                     self._refused = isinstance(answer, Refused) and answer.why is ApiRefusal.FORBIDDEN
             finally:
-                with self._all_written:
-                    self._open -= 1
-                    self._all_written.notify_all()
+                self._waiting.task_done()

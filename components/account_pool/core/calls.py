@@ -7,10 +7,10 @@ one thread.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from components.account_pool.core.model import JsonObject, Member
 
@@ -199,7 +199,8 @@ class Pair:
     second: Result
 
 
-Call: TypeAlias = Get | ListPage | Create | Replace | Patch | Delete
+Write: TypeAlias = Create | Replace | Patch | Delete
+Call: TypeAlias = Get | ListPage | Write
 Yielded: TypeAlias = Call | Parallel | Pause | AskProgram
 Answer: TypeAlias = Result | Pair | Told | None
 
@@ -207,49 +208,9 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[Yielded, Answer, T]
 """A protocol operation with its outcome: yields calls and pauses, is sent answers."""
 
+PoolApi: TypeAlias = Callable[[Call], Result]
+"""One namespace of an API server: answers each call, and never raises for what a server or a network may do.
 
-class PoolApi(Protocol):
-    """One namespace of an API server. No method raises for what a server or a network may do."""
-
-    def get(self, kind: Kind, name: str) -> Result:
-        """Found, or Refused."""
-        ...
-
-    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        """Page, or Refused: EXPIRED when the cursor is too old."""
-        ...
-
-    def create(self, kind: Kind, body: JsonObject) -> Result:
-        """Found, or Refused: CONFLICT when the name is taken, ABSENT without the namespace."""
-        ...
-
-    def replace(self, kind: Kind, body: JsonObject) -> Result:
-        """Found, or Refused: CONFLICT when the object changed since."""
-        ...
-
-    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        """Found, or Refused: CONFLICT when the object changed since."""
-        ...
-
-    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
-        """Found, or Refused: CONFLICT when the object changed since."""
-        ...
-
-
-def perform(api: PoolApi, call: Call | AskProgram) -> Result:
-    """Carry out one call; raises TypeError for one that no API server answers."""
-    match call:
-        case AskProgram():
-            raise TypeError(call.verb)
-        case Get(kind, name):
-            return api.get(kind, name)
-        case ListPage(kind, selector, cursor, limit):
-            return api.list(kind, selector, cursor, limit)
-        case Create(kind, body):
-            return api.create(kind, body)
-        case Replace(kind, body):
-            return api.replace(kind, body)
-        case Patch(kind, name, body):
-            return api.patch(kind, name, body)
-        case Delete(kind, name, uid, resource_version):
-            return api.delete(kind, name, uid, resource_version)
+A write is answered with the object after it. CONFLICT: the name is taken, or the object changed since.
+ABSENT: there is no such object, or no namespace to create it in. EXPIRED: the cursor of a page is too old.
+"""

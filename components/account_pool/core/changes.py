@@ -39,12 +39,13 @@ from components.account_pool.core.model import (
     Member,
     Origin,
     Policy,
-    Record,
     State,
-    Token,
     tenant_label,
 )
-from components.labels import TENANT_NAME
+from components.account_pool.core.records import Record
+from components.account_pool.core.tokens import Token
+from components.errors import NotAllowed
+from components.labels import BRING_YOUR_OWN, TENANT_NAME
 
 Keys: TypeAlias = Mapping[str, str | None]
 
@@ -239,20 +240,8 @@ def end_cleaning(member: Member) -> Patch:
     return _patch(member, {}, {CLEANING_TOKEN: None, **_without(member, KEY_CHANGED)})
 
 
-def mark_dirty(member: Member, reason: str) -> Patch:
-    """To the cleaner; whose it is stays as it is."""
-    known = _without(member, CREATED_AGAIN, CUT)
-    annotations = {STATE_REASON: reason, STATE_BEFORE: None, **known}
-    return _patch(member, {POOL_STATE: str(State.DIRTY)}, annotations)
-
-
 def _without(member: Member, *keys: str) -> Keys:
     return {key: None for key in keys if key in member.annotations}
-
-
-def take_back(member: Member) -> Patch:
-    """From its tenant, who retained it, to the pool: by way of the cleaner, once it is out of quarantine."""
-    return _patch(member, {POOL_STATE: member.state or str(State.DIRTY)}, {CLAIM_ORIGIN: str(Origin.POOL)})
 
 
 _GIVEN_UP: Final = "decommissioned"
@@ -265,11 +254,11 @@ def fail_cleaning(member: Member, reason: str) -> Patch:
     return _quarantined(member, reason, str(State.DIRTY), {CLEANING_TOKEN: None})
 
 
-def quarantine(member: Member, reason: str, *, cut: bool = False) -> Patch:
-    """Kept from new holders until an operator says otherwise; present holders keep it, unless cut off.
+def quarantine(_namespace: str, member: Member, reason: str, *, cut: bool = False) -> Patch:
+    """Keep a member from new holders until an operator says otherwise; present holders keep it.
 
     What it was before is remembered, so that an account that was not cleaned comes back to be cleaned; who
-    wipes it as well, since that goes on.
+    wipes it as well, since that goes on. cut: who holds it may not read its credential either.
     """
     before = str(State.DIRTY) if member.state is not None else None
     if member.state == State.QUARANTINED:
@@ -280,14 +269,109 @@ def quarantine(member: Member, reason: str, *, cut: bool = False) -> Patch:
     )
 
 
-def evacuate(member: Member, reason: str) -> Patch:
-    """Quarantined, and to be left by its holders."""
+def evacuate(namespace: str, member: Member, reason: str) -> Patch:
+    """Quarantine a member, to be left by its holders for another one, each at the next update of its stack.
+
+    Raises NotAllowed for one without a holder, that is shared, or that is in another state than quarantined.
+    """
+    if member.shared or not member.tokens:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            problem="it has no holder of its own that could leave it",
+            fix="keep it from new holders with"
+            f" `credfleet pool quarantine {member.name} --reason leaving -n {namespace}`",
+        )
+    is_marked = STATE_BEFORE in member.annotations and not member.is_to_be_left
+    if member.state not in (None, State.QUARANTINED) or is_marked:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            problem="it is not clean, and held nevertheless",
+            fix="release its claims; the cleaner gets it then",
+        )
     return _quarantined(member, reason, EVACUATING, {})
 
 
-def decommission(member: Member) -> Patch:
-    """Given up without cleaning: quarantined, and back only when an operator says so."""
+def unquarantine(namespace: str, member: Member, *, decommissioned: bool = False) -> Patch:
+    """Let a member back to where it would be: to the cleaner if it was not clean, else into use.
+
+    decommissioned: one that was given up as well. Raises NotAllowed for a member that is not quarantined, and
+    for one that was given up.
+    """
+    if member.state != State.QUARANTINED:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            problem=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take back",
+            fix=f"look at it with `credfleet pool status -n {namespace}`",
+        )
+    if is_given_up(member) and not decommissioned:
+        raise _given_up(namespace, member)
+    released = member.token is None and member.origin == Origin.POOL
+    is_held = member.is_to_be_left and member.token is not None
+    is_dirty = released or is_given_up(member) or (STATE_BEFORE in member.annotations and not is_held)
+    state = str(State.DIRTY) if is_dirty else None
+    annotations = {STATE_REASON: None, STATE_BEFORE: None, **_without(member, CUT)}
+    return _patch(member, {POOL_STATE: state}, annotations)
+
+
+def decommission(_namespace: str, member: Member) -> Patch:
+    """Give a member up without cleaning it, so that its declaration can be removed.
+
+    Raises NotAllowed while it is claimed or cleaned.
+    """
+    _refuse_in_use(member)
     return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP, {})
+
+
+def mark_dirty(namespace: str, member: Member, reason: str) -> Patch:
+    """Have a member cleaned that is not claimed; one that a tenant owns stays the tenant's.
+
+    Raises NotAllowed while it is claimed or cleaned, and for one that was given up.
+    """
+    _refuse_in_use(member)
+    if is_given_up(member):
+        raise _given_up(namespace, member)
+    known = _without(member, CREATED_AGAIN, CUT)
+    annotations = {STATE_REASON: reason, STATE_BEFORE: None, **known}
+    return _patch(member, {POOL_STATE: str(State.DIRTY)}, annotations)
+
+
+def take_back(namespace: str, member: Member) -> Patch:
+    """Let a member that its tenant retained go back to the pool: by way of the cleaner, once it may.
+
+    Raises NotAllowed while it is claimed or cleaned, and for one without an owner, or that its owner brought.
+    """
+    _refuse_in_use(member)
+    if member.tenant is None:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            problem="no tenant owns it, so there is nothing to return",
+            fix=f"look at it with `credfleet pool status -n {namespace}`",
+        )
+    if BRING_YOUR_OWN in member.annotations:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            problem=f"tenant {member.tenant} brought it along, so it is not the pool's to hand out",
+            fix="remove the member from the stack that declares it",
+        )
+    return _patch(member, {POOL_STATE: member.state or str(State.DIRTY)}, {CLAIM_ORIGIN: str(Origin.POOL)})
+
+
+def _refuse_in_use(member: Member) -> None:
+    if member.tokens or member.state == State.CLEANING:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            problem="it is claimed or being cleaned, so the account may still be in use",
+            fix="release the claim, or wait for the cleaner, and run again",
+        )
+
+
+def _given_up(namespace: str, member: Member) -> NotAllowed:
+    return NotAllowed(
+        place=f"Secret {member.name}",
+        problem="it was decommissioned, never to be used again, and may be closed at its cloud",
+        fix="if it is to come back all the same, to be cleaned before it is used, run"
+        f" `credfleet pool unquarantine {member.name} --decommissioned -n {namespace}`",
+    )
 
 
 def _quarantined(member: Member, reason: str, before: str | None, rest: Keys) -> Patch:
@@ -299,16 +383,6 @@ def is_given_up(member: Member) -> bool:
     """Whether an operator gave the account up."""
     before, reason = (member.annotations.get(key) for key in (STATE_BEFORE, STATE_REASON))
     return before == _GIVEN_UP or reason == _GIVEN_UP_REASON
-
-
-def unquarantine(member: Member) -> Patch:
-    """Back to where it would be: dirty when it was so, or handed out and not cleaned since, else usable."""
-    released = member.token is None and member.origin == Origin.POOL
-    is_held = member.is_to_be_left and member.token is not None
-    is_dirty = released or is_given_up(member) or (STATE_BEFORE in member.annotations and not is_held)
-    state = str(State.DIRTY) if is_dirty else None
-    annotations = {STATE_REASON: None, STATE_BEFORE: None, **_without(member, CUT)}
-    return _patch(member, {POOL_STATE: state}, annotations)
 
 
 def begin_rotation(member: Member, operation: str, key_id: str) -> Patch:

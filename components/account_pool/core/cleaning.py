@@ -18,31 +18,26 @@ from components.account_pool.core.calls import Kind, Patch, Pause, Steps
 from components.account_pool.core.discrepancies import in_use, releases
 from components.account_pool.core.holders import Look, cleaner_of, holder_of
 from components.account_pool.core.identity import describe_twins, find_twins
-from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE, STATE_BEFORE
-from components.account_pool.core.model import Member, Record, State
+from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE
+from components.account_pool.core.model import KeyPhase, Member, State
+from components.account_pool.core.records import Record
 from components.account_pool.core.selection import MEMBERS, RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import change_member, get_member, list_all
-from components.errors import Misconfigured, NotAllowed, Problem
-from components.labels import BRING_YOUR_OWN
+from components.errors import Misconfigured, Problem
 
 
-def cleanable(
+def survey(
     cleaner: str, take_over: frozenset[str] = frozenset(), look: Look = lambda _: None
-) -> Steps[list[Member]]:
+) -> Steps[tuple[list[Member], list[Left]]]:
     """K1: find dirty unclaimed members, and what a run of this cleaner left that is seen to be over.
 
-    What an unreleased claim is on is left, though it bears no token: records are read after members.
+    The others that are dirty are left, each with why; so is what an unreleased claim is on, though it bears
+    no token: records are read after members.
 
     take_over: members of runs that cannot be seen from here, named by an operator; the new run must rotate
     their credentials, since nothing stops the old one from wiping.
     """
-    found, _ = yield from survey(cleaner, take_over, look)
-    return found
-
-
-def survey(cleaner: str, take_over: frozenset[str], look: Look) -> Steps[tuple[list[Member], list[Left]]]:
-    """Find what `cleanable` does, and the dirty members that are left alone, each with why."""
     found: list[Member] = []
     left: list[Left] = []
     bodies = yield from list_all(Kind.MEMBER, MEMBERS)
@@ -63,8 +58,8 @@ def survey(cleaner: str, take_over: frozenset[str], look: Look) -> Steps[tuple[l
             left.append((member, Wiped.IN_USE, _doubled(member, twins[member.name])))
         elif (record := in_use(member, snapshot.records)) is not None:
             left.append((member, Wiped.IN_USE, _used(member, record, snapshot.namespace)))
-        elif (unknown := _unknown(member, body["metadata"].get("namespace", ""))) is not None:
-            left.append((member, Wiped.IN_USE, unknown))
+        elif (why := _undecided(member, body["metadata"].get("namespace", ""))) is not None:
+            left.append((member, Wiped.IN_USE, why))
         else:
             found.append(member)
     return found, left
@@ -96,8 +91,18 @@ def _used(member: Member, record: Record, namespace: str) -> Problem:
     )
 
 
-def _unknown(member: Member, namespace: str) -> Problem | None:
-    """Return why a member is left alone that was created again; None for another."""
+def _undecided(member: Member, namespace: str) -> Problem | None:
+    """Return why a member is left alone that was created again, or has a second key; None for another.
+
+    A cleaning with new keys ends a rotation. A command that changes the key itself could not write it.
+    """
+    if member.key_phase is not None and not changes.owes_new_key(member):
+        option = "--abort" if member.key_phase in (KeyPhase.PREPARING, KeyPhase.PREPARED) else "--complete"
+        return Problem(
+            f"Secret {member.name}",
+            f"its key is being rotated ({member.key_phase}), so it has a second one",
+            f"run `credfleet pool rotate {member.name} {option} -n {namespace}`, then clean again",
+        )
     if not member.is_created_again:
         return None
     command = f"credfleet pool mark-dirty {member.name} --reason 'not in use' -n {namespace}"
@@ -126,7 +131,9 @@ def _held(member: Member, take_over: frozenset[str], look: Look) -> tuple[Wiped,
         return Wiped.RUNNING, Problem(place, f"still running on {holder}", fix)
     if alive is None and member.name not in take_over:
         who = f"on {holder}" if holder else "by an earlier version"
-        fix = f"clean again there; where that cannot be, add --take-over {member.name}, with a new credential"
+        fix = (
+            f"clean again there; if that is impossible, add --take-over {member.name}, with a new credential"
+        )
         return Wiped.UNSEEN, Problem(
             place, f"begun {who}, and whether that runs cannot be seen from here", fix
         )
@@ -146,7 +153,7 @@ class Wiped(StrEnum):
     """What became of a member that was taken for cleaning.
 
     UNREADABLE: it was not taken, since what it carries of a claim cannot be read; nothing was written.
-    IN_USE: the same, since an unreleased claim is on it, whose token was taken off manually.
+    IN_USE: the same, since an unreleased claim is on it, whose token was taken off manually, or a second key.
     RUNNING: it was not taken, since another run wipes it. UNSEEN: the same, since that cannot be seen here.
     OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
     written. This run may have wiped it under its present holder.
@@ -199,133 +206,6 @@ def _is_held(member: Member, cleaning_token: str) -> bool:
     return member.state == State.CLEANING and member.annotations.get(CLEANING_TOKEN) == cleaning_token
 
 
-def quarantine(namespace: str, name: str, reason: str, *, cut: bool = False) -> Steps[Member]:
-    """Keep a member from new holders; its holders keep it, and no other gets it after them.
-
-    cut: who holds it may not read its credential either.
-    """
-    return (yield from _decide(namespace, name, lambda member: changes.quarantine(member, reason, cut=cut)))
-
-
-def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:
-    """Have a member left by those who hold it, each for another one, at the next update of its stack.
-
-    Raises NotAllowed for one without a holder, that is shared, or that is in another state than quarantined.
-    """
-
-    def left(member: Member) -> Patch:
-        if member.shared or not member.tokens:
-            raise NotAllowed(
-                place=f"Secret {name}",
-                problem="it has no holder of its own that could leave it",
-                fix="keep it from new holders with"
-                f" `credfleet pool quarantine {name} --reason leaving -n {namespace}`",
-            )
-        is_marked = STATE_BEFORE in member.annotations and not member.is_to_be_left
-        if member.state not in (None, State.QUARANTINED) or is_marked:
-            raise NotAllowed(
-                place=f"Secret {name}",
-                problem="it is not clean, and held nevertheless",
-                fix="release its claims; the cleaner gets it then",
-            )
-        return changes.evacuate(member, reason)
-
-    return (yield from _decide(namespace, name, left))
-
-
-def unquarantine(namespace: str, name: str, *, decommissioned: bool = False) -> Steps[Member]:
-    """Let a quarantined member back: to the cleaner if it was not clean, else into use.
-
-    decommissioned: one that was given up as well. Raises NotAllowed for a member that is not quarantined, and
-    for one that was given up.
-    """
-
-    def back(member: Member) -> Patch:
-        if member.state != State.QUARANTINED:
-            raise NotAllowed(
-                place=f"Secret {name}",
-                problem=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take"
-                " back",
-                fix=f"look at it with `credfleet pool status -n {namespace}`",
-            )
-        if changes.is_given_up(member) and not decommissioned:
-            raise _given_up(namespace, member)
-        return changes.unquarantine(member)
-
-    return (yield from _decide(namespace, name, back))
-
-
-def decommission(namespace: str, name: str) -> Steps[Member]:
-    """Retire a member without cleaning it, so that its declaration can be removed.
-
-    Raises NotAllowed while it is claimed or cleaned.
-    """
-
-    def given_up(member: Member) -> Patch:
-        _refuse_in_use(member)
-        return changes.decommission(member)
-
-    return (yield from _decide(namespace, name, given_up))
-
-
-def mark_dirty(namespace: str, name: str, reason: str) -> Steps[Member]:
-    """Have a member cleaned that is not claimed; one that a tenant owns stays the tenant's.
-
-    Raises NotAllowed while it is claimed or cleaned, and for one that was given up.
-    """
-
-    def dirtied(member: Member) -> Patch:
-        _refuse_in_use(member)
-        if changes.is_given_up(member):
-            raise _given_up(namespace, member)
-        return changes.mark_dirty(member, reason)
-
-    return (yield from _decide(namespace, name, dirtied))
-
-
-def take_back(namespace: str, name: str) -> Steps[Member]:
-    """Let a member that its tenant retained go back to the pool, by way of the cleaner.
-
-    Raises NotAllowed while it is claimed or cleaned, and for one without an owner, or that its owner brought.
-    """
-
-    def returned(member: Member) -> Patch:
-        _refuse_in_use(member)
-        if member.tenant is None:
-            raise NotAllowed(
-                place=f"Secret {name}",
-                problem="no tenant owns it, so there is nothing to return",
-                fix=f"look at it with `credfleet pool status -n {namespace}`",
-            )
-        if BRING_YOUR_OWN in member.annotations:
-            raise NotAllowed(
-                place=f"Secret {name}",
-                problem=f"tenant {member.tenant} brought it along, so it is not the pool's to hand out",
-                fix="remove the member from the stack that declares it",
-            )
-        return changes.take_back(member)
-
-    return (yield from _decide(namespace, name, returned))
-
-
-def _refuse_in_use(member: Member) -> None:
-    if member.tokens or member.state == State.CLEANING:
-        raise NotAllowed(
-            place=f"Secret {member.name}",
-            problem="it is claimed or being cleaned, so the account may still be in use",
-            fix="release the claim, or wait for the cleaner, and run again",
-        )
-
-
-def _given_up(namespace: str, member: Member) -> NotAllowed:
-    return NotAllowed(
-        place=f"Secret {member.name}",
-        problem="it was decommissioned, never to be used again, and may be closed at its cloud",
-        fix="if it is to come back all the same, to be cleaned before it is used, run"
-        f" `credfleet pool unquarantine {member.name} --decommissioned -n {namespace}`",
-    )
-
-
 def no_account(name: str, namespace: str) -> Misconfigured:
     """Say that the pool has no account of this name."""
     return Misconfigured(
@@ -335,8 +215,15 @@ def no_account(name: str, namespace: str) -> Misconfigured:
     )
 
 
-def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
-    """Write a decision; one whose answer was lost is done where the member shows it, or a cleaner went on."""
+Decision: TypeAlias = Callable[[str, Member], Patch]
+"""Returns what an operator makes of a member of the pool in a namespace; one of those of `changes.py`."""
+
+
+def decide(namespace: str, name: str, decision: Decision) -> Steps[Member]:
+    """Write a decision; one whose answer was lost is done where the member shows it, or a cleaner went on.
+
+    Raises Misconfigured where there is no such member, and what the decision raises.
+    """
     asked: Patch | None = None
     for attempt in count():
         if attempt:
@@ -348,7 +235,7 @@ def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> S
                 return member
         if member is None:
             raise no_account(name, namespace)
-        asked = patch_of(member)
+        asked = decision(namespace, member)
         changed = yield from change_member(asked)
         if changed is not None:
             return changed

@@ -8,7 +8,8 @@ judged.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -118,17 +119,26 @@ class PoolConfigMap:
             )
         except (ValueError, TypeError, AttributeError):
             problem = "its keys cannot be read, so no request can be placed in a partition"
-            raise Misconfigured(place=place, problem=problem, fix="run `up`, which writes it again") from None
+            raise Misconfigured(
+                place=place,
+                problem=problem,
+                fix="run `pulumi up --refresh` in the stack of the pool, which writes it again",
+            ) from None
 
 
 def _data(body: JsonObject | None) -> Mapping[str, str]:
     return {} if body is None else body.get("data") or {}
 
 
-def _unreadable(
+@contextmanager
+def _readable(
     problem: str, fix: str = "run `up` in the stack of the pool, which writes it again"
-) -> Misconfigured:
-    return Misconfigured(place=f"ConfigMap {CONFIG_MAP}", problem=problem, fix=fix)
+) -> Generator[None]:
+    """Raise Misconfigured for what cannot be read. problem: what follows."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise Misconfigured(place=f"ConfigMap {CONFIG_MAP}", problem=problem, fix=fix) from None
 
 
 def scheme_of(body: JsonObject | None) -> LabelScheme:
@@ -137,23 +147,17 @@ def scheme_of(body: JsonObject | None) -> LabelScheme:
     body: None where there is none. Raises Misconfigured when the words cannot be read.
     """
     data = _data(body)
-    try:
+    with _readable("what its accounts call their labels cannot be read, so nothing is known of any account"):
         names = cast("dict[str, Any]", read_json(data.get(_LABELS, "{}")))
         capacity = data.get(_SHARED_CAPACITY)
         named = {_LABEL_NAMES[name]: str(key) for name, key in names.items()}
         return LabelScheme(named, None if capacity is None else int(capacity))
-    except (KeyError, ValueError, AttributeError):
-        problem = "what its accounts call their labels cannot be read, so nothing is known of any account"
-        raise _unreadable(problem) from None
 
 
 def clock_of(body: JsonObject | None) -> Clock:
     """Return the durations of a pool; raises Misconfigured when they cannot be read."""
-    try:
+    with _readable("how long accounts rest and keys last cannot be read, so no account is given out"):
         return Clock.of(_data(body))
-    except ValueError:
-        problem = "how long accounts rest and keys last cannot be read, so no account is given out"
-        raise _unreadable(problem) from None
 
 
 def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> PoolApi:
@@ -174,27 +178,23 @@ def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> 
 
 
 def _new_keys_of(body: JsonObject | None) -> tuple[str, ...]:
-    data: Mapping[str, str] = (body or {}).get("data") or {}
-    return tuple(filter(None, data.get(_NEW_KEYS, "").split(",")))
+    return tuple(filter(None, _data(body).get(_NEW_KEYS, "").split(",")))
 
 
 def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
     """Return the consumers that a pool names, from its ConfigMap; raises Misconfigured if unreadable."""
-    try:
+    with _readable("which consumers it names cannot be read, so none is served"):
         named = cast("dict[str, dict[str, Any]]", read_json(_data(body).get(_CONSUMERS, "{}")))
         return tuple(Consumer.parse(name, said) for name, said in sorted(named.items()))
-    except (KeyError, ValueError, TypeError, AttributeError):
-        raise _unreadable("which consumers it names cannot be read, so none is served") from None
 
 
 def holds_of(body: JsonObject | None) -> Holds:
     """Return where a pool gives no new accounts; raises Misconfigured when it cannot be read."""
-    try:
+    with _readable(
+        "which of its parts are held cannot be read, so no account is given out",
+        "take `holds` out of it with kubectl, run `up` in the stack of the pool, and hold again",
+    ):
         return Holds.of(_data(body))
-    except (ValueError, TypeError):
-        problem = "which of its parts are held cannot be read, so no account is given out"
-        fix = "take `holds` out of it with kubectl, run `up` in the stack of the pool, and hold again"
-        raise _unreadable(problem, fix) from None
 
 
 def with_pool_uid(body: JsonObject) -> JsonObject:

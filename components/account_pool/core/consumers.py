@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from components.account_pool.core.model import ClaimRequest, Partition, Record
+from components.account_pool.core.model import ClaimRequest, Partition
+from components.account_pool.core.records import Record
 from components.errors import NotAllowed, how_many
 from components.naming import STACK_HOLDER, config_path
 

@@ -15,8 +15,10 @@ from components.account_pool.core.consumers import held_by, stack_of
 from components.account_pool.core.discrepancies import releases
 from components.account_pool.core.identity import cloud_account, find_other, mark_twins
 from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY, TENANT_ID
-from components.account_pool.core.model import Member, Record, State, Token, tenant_label
+from components.account_pool.core.model import Member, State, tenant_label
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.tokens import Token
 from components.errors import Misconfigured, Problem, first_named, how_many
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, EXPIRES_AT, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path

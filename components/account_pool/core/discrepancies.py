@@ -14,8 +14,10 @@ from collections.abc import Container, Iterable, Iterator
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.identity import find_twins
 from components.account_pool.core.judgement import is_restored, misconfiguration
-from components.account_pool.core.model import Member, Phase, Record, Token, record_name
+from components.account_pool.core.model import Member, Phase, record_name
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
+from components.account_pool.core.tokens import Token
 from components.errors import Misconfigured, Problem
 from components.labels import TENANT_NAME
 
@@ -126,7 +128,7 @@ def _doubled(member: Member, record: Record, namespace: str) -> Problem:
 def _carries(member: Member, record: Record) -> bool:
     """Whether the member carries the claim, or that is unknown, which is told of the member."""
     try:
-        return member.carries(record)
+        return record.is_carried_by(member)
     except Misconfigured:
         return True
 

@@ -7,23 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from components.account_pool.core.calls import (
-    Answer,
-    AskProgram,
-    Create,
-    Delete,
-    Pair,
-    Parallel,
-    Patch,
-    Pause,
-    PoolApi,
-    Replace,
-    Result,
-    Steps,
-    Told,
-    Unknown,
-    perform,
-)
+from components.account_pool.core import calls
 from components.errors import Unreachable
 from components.http_answers import pause
 
@@ -35,7 +19,9 @@ T = TypeVar("T")
 class Driver:
     """Drives operations on one namespace; safe for any number of threads."""
 
-    def __init__(self, api: PoolApi, place: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, api: calls.PoolApi, place: str, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         self._api = api
         self._place = place
         self._sleep = sleep
@@ -43,11 +29,11 @@ class Driver:
 
     def run(
         self,
-        steps: Steps[T],
+        steps: calls.Steps[T],
         seconds: float,
         *,
         patience: float | None = None,
-        ask: Callable[[AskProgram], Told] | None = None,
+        ask: Callable[[calls.AskProgram], calls.Told] | None = None,
     ) -> T:
         """Run to the end; raises Unreachable when the time is over, which is safe at any point.
 
@@ -56,7 +42,7 @@ class Driver:
         """
         began = time.monotonic()
         limit = seconds if patience is None else patience
-        answer: Answer = None
+        answer: calls.Answer = None
         last, wished = "", 0.0
         has_written = False
         while True:
@@ -67,13 +53,13 @@ class Driver:
             if time.monotonic() - began > limit:
                 steps.close()
                 raise Unreachable(place=self._place, seconds=limit, last=last, has_begun=has_written)
-            has_written = has_written or isinstance(asked, Create | Replace | Patch | Delete)
+            has_written = has_written or isinstance(asked, calls.Write)
             match asked:
-                case Pause(attempt):
+                case calls.Pause(attempt):
                     self._sleep(pause(attempt, wished))
                     answer = None
                     continue
-                case AskProgram():
+                case calls.AskProgram():
                     if ask is None:
                         raise TypeError(asked.verb)
                     asked_at = time.monotonic()
@@ -81,17 +67,17 @@ class Driver:
                     began += time.monotonic() - asked_at
                     has_written = True
                     continue
-                case Parallel(first, second):
-                    other = self._aside.submit(perform, self._api, second)
-                    answer = Pair(perform(self._api, first), other.result())
+                case calls.Parallel(first, second):
+                    other = self._aside.submit(self._api, second)
+                    answer = calls.Pair(self._api(first), other.result())
                     silences = [_silence(answer.first), _silence(answer.second)]
                 case _:
-                    answer = perform(self._api, asked)
+                    answer = self._api(asked)
                     silences = [_silence(answer)]
             last = next((each.text for each in silences if each), last)
             wished = max((each.retry_after for each in silences if each), default=0.0)
             limit = limit if all(silences) else seconds
 
 
-def _silence(answer: Result) -> Unknown | None:
-    return answer if isinstance(answer, Unknown) else None
+def _silence(answer: calls.Result) -> calls.Unknown | None:
+    return answer if isinstance(answer, calls.Unknown) else None

@@ -2,13 +2,19 @@
 
 Each of two would be handed out, and wiped, under the other's holder. Such an account gets no new holder,
 and is not cleaned, until one Secret is left or all others are quarantined. Pure.
+
+The Secret of an account that a tenant brings is called after the account: of two that bring one, the API
+server refuses the second, though neither may see what is in the pool.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from components.account_pool.core.model import Member, State, account_key
 from components.errors import Misconfigured
@@ -18,6 +24,24 @@ from components.labels import hyperscaler_of
 def cloud_account(account_type: str, account_id: str) -> tuple[str, str]:
     """Return what an account is compared by: its cloud, and its id there."""
     return hyperscaler_of(account_type) or account_type, account_key(account_id)
+
+
+BROUGHT_NAME: Final = "brought-"
+"""What names of brought accounts begin with, so that none is the name of one that a stack will declare."""
+
+
+def brought_name(account_type: str, account_id: str) -> str:
+    """Return the name of the Secret of an account that is brought."""
+    return _named(*cloud_account(account_type, account_id))
+
+
+def former_name(tenant: str, account_type: str, account_id: str) -> str:
+    """Return the name that a tenant's account got from earlier versions."""
+    return _named(tenant, account_type, account_key(account_id))
+
+
+def _named(*parts: str) -> str:
+    return BROUGHT_NAME + hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:20]
 
 
 def find_other(name: str, account: tuple[str, str], members: Iterable[Member]) -> Member | None:

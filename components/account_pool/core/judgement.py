@@ -14,7 +14,9 @@ from typing import Final
 
 from components.account_pool.core.holds import Holds, describe_hold
 from components.account_pool.core.keys import INTERNAL, POOL_STATE, STATE_REASON, TENANT_ID
-from components.account_pool.core.model import Member, Partition, Phase, Record, State, Token
+from components.account_pool.core.model import Member, Partition, Phase, State
+from components.account_pool.core.records import Record
+from components.account_pool.core.tokens import Token
 from components.errors import Misconfigured
 from components.labels import SHARED, TENANT_NAME
 

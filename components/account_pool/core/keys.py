@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.labels import PREFIX
+from components.labels import PREFIX, TENANT_NAME
 
 POOL_STATE: Final = f"{PREFIX}pool-state"
 POOL_RECORD: Final = f"{PREFIX}pool-record"
@@ -27,8 +27,22 @@ STATE_BEFORE: Final = f"{PREFIX}state-before"
 FREED: Final = f"{PREFIX}freed"
 CUT: Final = f"{PREFIX}cut"
 CREATED_AGAIN: Final = f"{PREFIX}created-again"
+REMEMBERED: Final = f"{PREFIX}remembered"
 SHARED_CAPACITY: Final = f"{PREFIX}shared-capacity"
 SHARED_CLAIMS: Final = f"{PREFIX}shared-claims"
+REMEMBERED_LABELS: Final = (TENANT_NAME, POOL_STATE)
+REMEMBERED_ANNOTATIONS: Final = (
+    CLAIM_TOKEN,
+    CLAIM_ORIGIN,
+    CLAIM_POLICY,
+    TENANT_ID,
+    SHARED_CLAIMS,
+    CREATED_AGAIN,
+    STATE_REASON,
+    STATE_BEFORE,
+    CUT,
+)
+"""What an account may have from the start whose Secret was lost; `REMEMBERED` says that it is one."""
 
 KEY_PHASE: Final = f"{PREFIX}key-phase"
 KEY_OPERATION: Final = f"{PREFIX}key-operation"

@@ -13,17 +13,7 @@ from threading import Lock
 from typing import Final, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
-from components.account_pool.core.calls import (
-    ApiRefusal,
-    Found,
-    Get,
-    Kind,
-    ListPage,
-    Page,
-    Refused,
-    Result,
-    Unknown,
-)
+from components.account_pool.core import calls
 from components.account_pool.core.clock import SEEN_AT
 from components.account_pool.core.model import JsonObject
 from components.connection import Connection, NoReply, Reply
@@ -77,14 +67,14 @@ _WHO_AM_I: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
 _REFUSALS: Final = {
-    400: ApiRefusal.INVALID,
-    403: ApiRefusal.FORBIDDEN,
-    404: ApiRefusal.ABSENT,
-    409: ApiRefusal.CONFLICT,
-    410: ApiRefusal.EXPIRED,
-    413: ApiRefusal.INVALID,
-    415: ApiRefusal.INVALID,
-    422: ApiRefusal.INVALID,
+    400: calls.ApiRefusal.INVALID,
+    403: calls.ApiRefusal.FORBIDDEN,
+    404: calls.ApiRefusal.ABSENT,
+    409: calls.ApiRefusal.CONFLICT,
+    410: calls.ApiRefusal.EXPIRED,
+    413: calls.ApiRefusal.INVALID,
+    415: calls.ApiRefusal.INVALID,
+    422: calls.ApiRefusal.INVALID,
 }
 
 
@@ -101,50 +91,41 @@ class KubernetesApi:
     def _user(self) -> str:
         """As whom the API server knows the writer; empty where it does not say."""
         answer = self._ask("POST", _WHO_AM_I, {}, accept=_JSON)
-        return answer.body["status"]["userInfo"]["username"] if isinstance(answer, Found) else ""
+        return answer.body["status"]["userInfo"]["username"] if isinstance(answer, calls.Found) else ""
 
-    def get(self, kind: Kind, name: str) -> Result:
-        """Read one object."""
-        return self._read(Get(kind, name))
+    def __call__(self, call: calls.Call) -> calls.Result:
+        """Make a call. No LIST names a resourceVersion, so every earlier write is in it."""
+        match call:
+            case calls.Get() | calls.ListPage():
+                return self._read(call)
+            case calls.Create(kind, body):
+                if kind is calls.Kind.EVENT:  # signed with the name of who writes it
+                    body = {**body, "reportingInstance": self._user}
+                path = f"{self._root}{kind.plural}{self._written}"
+                return self._ask("POST", path, body, accept=_accepted(kind))
+            case calls.Replace(kind, body):
+                path = self._path(kind, str(body["metadata"]["name"])) + self._written
+                return self._ask("PUT", path, body, accept=_accepted(kind))
+            case calls.Patch(kind, name, body):
+                path = self._path(kind, name) + self._written
+                return self._ask("PATCH", path, body, accept=_accepted(kind), content_type=_MERGE_PATCH)
+            case calls.Delete(kind, name, uid, resource_version):
+                preconditions = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
+                return self._ask("DELETE", self._path(kind, name), preconditions, accept=_JSON)
 
-    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        """Read one page; no resourceVersion is named, so every earlier write is in it."""
-        return self._read(ListPage(kind, selector, cursor, limit))
-
-    def _read_alone(self, asked: Get | ListPage) -> Result:
-        if isinstance(asked, Get):
+    def _read_alone(self, asked: calls.Get | calls.ListPage) -> calls.Result:
+        if isinstance(asked, calls.Get):
             return self._ask("GET", self._path(asked.kind, asked.name), accept=_accepted(asked.kind))
         kind, selector, cursor, limit = asked.kind, asked.selector, asked.cursor, asked.limit
         query = {"labelSelector": selector, "limit": str(limit), **({"continue": cursor} if cursor else {})}
-        accept = _METADATA_LIST if kind is Kind.MEMBER else _JSON
+        accept = _METADATA_LIST if kind is calls.Kind.MEMBER else _JSON
         answer = self._ask("GET", f"{self._root}{kind.plural}?{urlencode(query)}", accept=accept)
-        if not isinstance(answer, Found):
+        if not isinstance(answer, calls.Found):
             return answer
         metadata: JsonObject = answer.body["metadata"]
-        return Page(tuple(answer.body.get("items") or ()), str(metadata.get("continue") or ""))
+        return calls.Page(tuple(answer.body.get("items") or ()), str(metadata.get("continue") or ""))
 
-    def create(self, kind: Kind, body: JsonObject) -> Result:
-        """Create; a taken name is a conflict. An Event is signed with the name of who writes it."""
-        if kind is Kind.EVENT:
-            body = {**body, "reportingInstance": self._user}
-        return self._ask("POST", f"{self._root}{kind.plural}{self._written}", body, accept=_accepted(kind))
-
-    def replace(self, kind: Kind, body: JsonObject) -> Result:
-        """PUT with the resourceVersion in the body."""
-        path = self._path(kind, str(body["metadata"]["name"])) + self._written
-        return self._ask("PUT", path, body, accept=_accepted(kind))
-
-    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        """Merge with the resourceVersion in the patch."""
-        path = self._path(kind, name) + self._written
-        return self._ask("PATCH", path, body, accept=_accepted(kind), content_type=_MERGE_PATCH)
-
-    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
-        """DELETE with both preconditions."""
-        preconditions = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
-        return self._ask("DELETE", self._path(kind, name), preconditions, accept=_JSON)
-
-    def _path(self, kind: Kind, name: str) -> str:
+    def _path(self, kind: calls.Kind, name: str) -> str:
         return f"{self._root}{kind.plural}/{quote(name, safe='')}"
 
     def _ask(
@@ -155,25 +136,25 @@ class KubernetesApi:
         *,
         accept: str,
         content_type: str = _JSON,
-    ) -> Result:
+    ) -> calls.Result:
         try:
             reply = self._connection.call(method, path, body=body, accept=accept, content_type=content_type)
         except NoReply as silence:
-            return Unknown(str(silence))
+            return calls.Unknown(str(silence))
         if method == "POST" and reply.lacks_namespace:
-            return Refused(ApiRefusal.ABSENT, reply.text)
+            return calls.Refused(calls.ApiRefusal.ABSENT, reply.text)
         for shown in (reply.body, *(reply.body.get("items") or ())) if accept in _SHOWN else ():
             shown.setdefault("metadata", {})[SEEN_AT] = reply.date
         return _answer(reply)
 
 
-def _accepted(kind: Kind) -> str:
-    return _METADATA if kind is Kind.MEMBER else _JSON
+def _accepted(kind: calls.Kind) -> str:
+    return _METADATA if kind is calls.Kind.MEMBER else _JSON
 
 
-def _answer(reply: Reply) -> Result:
+def _answer(reply: Reply) -> calls.Result:
     if reply.status in (200, 201, 202):
-        return Found(reply.body)
+        return calls.Found(reply.body)
     if reply.status in _REFUSALS:
-        return Refused(_REFUSALS[reply.status], reply.text)
-    return Unknown(reply.text, reply.retry_after)
+        return calls.Refused(_REFUSALS[reply.status], reply.text)
+    return calls.Unknown(reply.text, reply.retry_after)

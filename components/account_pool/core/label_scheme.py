@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from components.account_pool.core.calls import Found, Kind, Page, PoolApi, Result
+from components.account_pool.core.calls import Call, Found, Get, Kind, ListPage, Page, Patch, PoolApi, Result
 from components.account_pool.core.keys import INTERNAL, POOL_STATE, SHARED_CAPACITY, STATE_BEFORE
 from components.account_pool.core.model import JsonObject, State, written_at
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -60,7 +60,19 @@ class LabelScheme:
 
     def over(self, api: PoolApi) -> PoolApi:
         """Return an API that shows the pool in credfleet's words."""
-        return api if self == LabelScheme() else _Translating(api, self)
+        if self == LabelScheme():
+            return api
+
+        def translated(call: Call) -> Result:
+            match call:
+                case ListPage(Kind.MEMBER, selector):
+                    return api(replace(call, selector=self.selector(selector)))
+                case Patch(Kind.MEMBER, _, body):
+                    return api(replace(call, body=self.written(body)))
+                case _:
+                    return api(call)
+
+        return show_each(translated, self.read)
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the labels that a declared account has in this pool."""
@@ -95,7 +107,7 @@ class LabelScheme:
             if own in _FLAGS & set(labels) and labels[own] != _TRUE:
                 yield f"{theirs} is {labels[own]!r}; it is `true` or absent"
             if own not in _FLAGS and labels.get(own) == "":
-                yield f"{theirs} is empty, which says neither one thing nor the other"
+                yield f"{theirs} is empty, which is ambiguous"
         dirty = given.get(self.dirty or "", _TRUE)
         if dirty != _TRUE:
             yield f"{self.dirty} is {dirty!r}; it is `true` or absent"
@@ -158,52 +170,17 @@ class LabelScheme:
 
 def show_each(api: PoolApi, show: Callable[[JsonObject], JsonObject]) -> PoolApi:
     """Return an API that shows each account otherwise than the one under it."""
-    return _Shown(api, show)
 
+    def shown(call: Call) -> Result:
+        answer = api(call)
+        if call.kind is Kind.MEMBER and isinstance(call, Get | ListPage | Patch):
+            match answer:
+                case Found(body):
+                    return Found(show(body))
+                case Page(items, cursor):
+                    return Page(tuple(map(show, items)), cursor)
+                case _:
+                    pass
+        return answer
 
-class _Shown:
-    """A `PoolApi` that shows each account otherwise than the one under it."""
-
-    def __init__(self, api: PoolApi, show: Callable[[JsonObject], JsonObject]) -> None:
-        self._api = api
-        self._show = show
-
-    def get(self, kind: Kind, name: str) -> Result:
-        return self._shown(kind, self._api.get(kind, name))
-
-    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        return self._shown(kind, self._api.list(kind, selector, cursor, limit))
-
-    def create(self, kind: Kind, body: JsonObject) -> Result:
-        return self._api.create(kind, body)
-
-    def replace(self, kind: Kind, body: JsonObject) -> Result:
-        return self._api.replace(kind, body)
-
-    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        return self._shown(kind, self._api.patch(kind, name, body))
-
-    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
-        return self._api.delete(kind, name, uid, resource_version)
-
-    def _shown(self, kind: Kind, result: Result) -> Result:
-        if kind is Kind.MEMBER and isinstance(result, Found):
-            return Found(self._show(result.body))
-        if kind is Kind.MEMBER and isinstance(result, Page):
-            return Page(tuple(map(self._show, result.items)), result.cursor)
-        return result
-
-
-class _Translating(_Shown):
-    """A `PoolApi` in credfleet's words over one in those of a pool."""
-
-    def __init__(self, api: PoolApi, scheme: LabelScheme) -> None:
-        super().__init__(api, scheme.read)
-        self._scheme = scheme
-
-    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        asked = self._scheme.selector(selector) if kind is Kind.MEMBER else selector
-        return super().list(kind, asked, cursor, limit)
-
-    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        return super().patch(kind, name, self._scheme.written(body) if kind is Kind.MEMBER else body)
+    return shown

@@ -1,8 +1,6 @@
-"""The models of the account pool: members, records, tokens, partitions and requests.
+"""The models of the account pool: members, partitions and requests; `records.py` has those of claims.
 
-A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here. A
-*record* is a ConfigMap that says which tenant has which member, and who holds it. A *token* on the member
-names the record, so that the two can be told to belong together, and a left-over can be told from a claim
+A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here
 (docs/design/claim-protocol.md, objects and keys).
 """
 
@@ -24,13 +22,14 @@ from components.account_pool.core.keys import (
     CUT,
     FREED,
     INTERNAL,
+    KEY_OPERATION,
     KEY_PHASE,
-    POOL_RECORD,
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
     STATE_BEFORE,
 )
+from components.account_pool.core.tokens import Token, is_count
 from components.documents import read_json
 from components.errors import Misconfigured
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -92,11 +91,6 @@ class Origin(StrEnum):
     RETAINED = "retained"
 
 
-def is_count(text: str) -> bool:
-    """Whether a text is a number that a count can be."""
-    return text.isdecimal() and len(text) < 10
-
-
 def account_key(account_id: str) -> str:
     """Return what ids of accounts are compared by: that of Azure is a GUID, the same one in either case."""
     return account_id.lower() if naming.is_guid(account_id) else account_id
@@ -115,35 +109,6 @@ def tenant_label(tenant: str) -> str:
             problem=f"{error}, else two spellings would be two owners",
             fix="give the tenant a name without blanks around it",
         ) from None
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """What a member carries of a record: its name, the uid the server gave it, and the attempt.
-
-    The uid never comes back, and the attempt rises with every change of member, so a token belongs to one
-    member and stays dead once its record is gone or has moved on.
-    """
-
-    record: str
-    uid: str
-    attempt: int
-
-    def __str__(self) -> str:
-        return f"{self.record}.{self.uid}.{self.attempt}"
-
-    @classmethod
-    def parse(cls, text: str, member: str) -> Token:
-        """Read the token in an annotation of `member`; raises Misconfigured when it is none."""
-        record, _, rest = text.partition(".")
-        uid, _, attempt = rest.rpartition(".")
-        if not record or not uid or not is_count(attempt):
-            raise Misconfigured(
-                place=f"Secret {member}",
-                problem=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
-                fix="restore it, or remove it if the account is not in use",
-            )
-        return cls(record, uid, int(attempt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +278,11 @@ class Member:
         return self.labels.get(KEY_PHASE)
 
     @property
+    def rotation(self) -> str | None:
+        """What brought its key into use, while the former one is valid."""
+        return self.annotations.get(KEY_OPERATION) if self.key_phase == KeyPhase.DELIVERED else None
+
+    @property
     def is_created_again(self) -> bool:
         """Whether its Secret was lost: it is not known who uses the account, so it is not even cleaned."""
         return self.state == State.DIRTY and CREATED_AGAIN in self.annotations
@@ -336,7 +306,17 @@ class Member:
     @property
     def shared_claims(self) -> Mapping[str, str]:
         """Of a shared member: token text → consumer; raises Misconfigured when unreadable."""
-        return _json_texts(self.annotations.get(SHARED_CLAIMS, "{}"), f"Secret {self.name}", SHARED_CLAIMS)
+        try:
+            claims: Any = read_json(self.annotations.get(SHARED_CLAIMS, "{}"))
+        except ValueError:
+            claims = None
+        if not isinstance(claims, dict):
+            raise Misconfigured(
+                place=f"Secret {self.name}",
+                problem=f"{SHARED_CLAIMS} is not a JSON object, so its claims cannot be counted",
+                fix="restore it, or remove it if the account is not in use",
+            )
+        return _texts(claims)
 
     @property
     def shared_capacity(self) -> int:
@@ -373,203 +353,9 @@ class Member:
             return str(token) in self.shared_claims
         return self.annotations.get(CLAIM_TOKEN) == str(token)
 
-    def carries(self, record: Record) -> bool:
-        """Whether it is the member of this claim, right now."""
-        return self.bears(record.token) and (self.shared or self.tenant == record.tenant_label)
-
-    def is_stripped_of(self, record: Record) -> bool:
-        """Whether its owner's label was taken off manually while the token of this claim stayed.
-
-        One without a type is not in the pool; or the pool calls its labels otherwise.
-        """
-        is_known = self.type != "" and not self.shared
-        return is_known and self.tenant is None and self.bears(record.token)
-
     def place(self, keys: Iterable[str]) -> Partition:
         """Return the part of a pool with these keys that its labels place it in."""
         return Partition(self.type, tuple((key, self.labels.get(key)) for key in sorted(keys)), self.shared)
-
-
-def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
-    try:
-        value: Any = read_json(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise Misconfigured(
-            place=place,
-            problem=f"{key} is not a JSON object, so its claims cannot be counted",
-            fix="restore it, or remove it if the account is not in use",
-        )
-    return _texts(value)
-
-
-NO_MEMBER: Final = "-"
-"""What a record has for the uid of its account before it is bound; a pool's policy refuses it empty."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One claim: which member a tenant's slot has, how far the claim has come, and who holds it.
-
-    member_uid: of the account it was bound to; NO_MEMBER before.
-    holders: holder id → sequence number, raised by every repeated claim of that holder
-    (docs/design/claim-protocol.md, sequence numbers).
-    retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
-    former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
-    moves: the token of the record that had the account under its former name (`moving.py`).
-    states: holder → the state of the stack that claimed under that name; absent of others.
-    receipts: holder → the rotation whose key all has that it makes of the account; absent before the first.
-    """
-
-    name: str
-    uid: str
-    resource_version: str
-    tenant: str
-    partition: Partition
-    slot: str
-    member: str
-    member_uid: str
-    attempt: int
-    phase: Phase
-    policy: Policy
-    limit: int | None
-    holders: Mapping[str, int]
-    retired: int = 0
-    former_uid: str = ""
-    since: str = ""
-    states: Mapping[str, str] = field(default_factory=dict[str, str])
-    moves: Token | None = None
-    receipts: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def token(self) -> Token:
-        """What its member carries."""
-        return Token(self.name, self.uid, self.attempt)
-
-    @property
-    def tenant_label(self) -> str:
-        """The label value of its tenant."""
-        return tenant_label(self.tenant)
-
-    def has_had(self, member: Member) -> bool:
-        """Whether it was bound to this member, which bears its token: what is released tells it still."""
-        return self.member == member.name and self.member_uid != NO_MEMBER and member.bears(self.token)
-
-    def has_room_for(self, holder: str) -> bool:
-        """Whether the limit lets this holder in; one who is in already always fits."""
-        return self.limit is None or holder in self.holders or len(self.holders) < self.limit
-
-    def with_holder(self, holder: str, state: str | None = None) -> Record:
-        """Return the same claim after one more claim of this holder. state: of its stack."""
-        sequence = max(self.holders.get(holder, 0), self.retired) + 1
-        states = self.states if state is None else {**self.states, holder: state}
-        return replace(self, holders={**self.holders, holder: sequence}, states=states)
-
-    def is_of_another_state(self, holder: str, state: str | None) -> bool:
-        """Whether it is held under this name by a stack of another state."""
-        return holder in self.holders and self.states.get(holder, state) != state
-
-    def without_holder(self, holder: str) -> Record:
-        """Return the same claim after this holder left."""
-        rest = {h: n for h, n in self.holders.items() if h != holder}
-        states = {h: state for h, state in self.states.items() if h != holder}
-        receipts = {h: key for h, key in self.receipts.items() if h != holder}
-        retired = max(self.retired, self.holders.get(holder, 0))
-        return replace(self, holders=rest, retired=retired, states=states, receipts=receipts)
-
-    def fence(self, holder: str) -> Fence:
-        """Return what a release must show that means the claim this holder has now."""
-        return Fence(self.uid, self.holders[holder], self.states.get(holder))
-
-    def moved_to(self, member: Member) -> Record:
-        """Return the same claim trying another member: a new attempt, so the old token is dead."""
-        return replace(self, member=member.name, member_uid=NO_MEMBER, attempt=self.attempt + 1)
-
-    def render(self, namespace: str) -> JsonObject:
-        """Render the ConfigMap, with uid and resourceVersion where known (as preconditions)."""
-        metadata: JsonObject = {
-            "name": self.name,
-            "namespace": namespace,
-            "labels": {
-                POOL_RECORD: "true",
-                HYPERSCALER_TYPE: self.partition.type,
-                TENANT_NAME: self.tenant_label,
-            },
-        }
-        if self.uid:
-            metadata |= {"uid": self.uid, "resourceVersion": self.resource_version}
-        data = {
-            "tenant": self.tenant,
-            "partition": str(self.partition),
-            "slot": self.slot,
-            "member": self.member,
-            "memberUid": self.member_uid,
-            "attempt": str(self.attempt),
-            "phase": str(self.phase),
-            "policy": str(self.policy),
-            "holders": json.dumps(self.holders, sort_keys=True),
-        }
-        if self.limit is not None:
-            data["limit"] = str(self.limit)
-        if self.retired:
-            data["retired"] = str(self.retired)
-        if self.former_uid:
-            data["formerUid"] = self.former_uid
-        if self.states:
-            data["states"] = json.dumps(self.states, sort_keys=True)
-        if self.moves is not None:
-            data["moves"] = str(self.moves)
-        if self.receipts:
-            data["receipts"] = json.dumps(self.receipts, sort_keys=True)
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-    @classmethod
-    def parse(cls, body: JsonObject) -> Record:
-        """From its ConfigMap; raises Misconfigured if something else is under its name."""
-        meta, data = body["metadata"], _texts(body.get("data"))
-        try:
-            holders: dict[str, Any] = read_json(data["holders"])
-            states: dict[str, Any] = read_json(data.get("states", "{}"))
-            receipts: dict[str, Any] = read_json(data.get("receipts", "{}"))
-            tenant_label(data["tenant"])
-            return cls(
-                name=meta["name"],
-                uid=meta["uid"],
-                resource_version=meta["resourceVersion"],
-                tenant=data["tenant"],
-                partition=_parse_partition(data["partition"]),
-                slot=data["slot"],
-                member=data["member"],
-                member_uid=data["memberUid"],
-                attempt=int(data["attempt"]),
-                phase=Phase(data["phase"]),
-                policy=Policy(data["policy"]),
-                limit=int(data["limit"]) if "limit" in data else None,
-                holders={holder: int(number) for holder, number in holders.items()},
-                retired=int(data.get("retired", "0")),
-                former_uid=data.get("formerUid", ""),
-                since=str(meta.get("creationTimestamp") or ""),
-                states={holder: str(state) for holder, state in states.items()},
-                moves=Token.parse(data["moves"], data["member"]) if "moves" in data else None,
-                receipts={holder: str(key) for holder, key in receipts.items()},
-            )
-        except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
-            raise Misconfigured(
-                place=f"ConfigMap {meta['name']}",
-                problem="it has the name of a claim but does not hold one",
-                fix="restore it from a backup, or delete it once the account it named is not in use",
-            ) from None
-
-
-def _parse_partition(text: str) -> Partition:
-    terms: dict[str, str | None] = {}
-    for term in text.split(","):
-        key, _, value = term.partition("=")
-        terms[key.removeprefix("!")] = None if term.startswith("!") else value
-    account_type = terms.pop(HYPERSCALER_TYPE)
-    shared = terms.pop(SHARED, None) is not None
-    return Partition(str(account_type), tuple(sorted(terms.items())), shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,7 +366,7 @@ class ClaimRequest:
 
     slot: one of several accounts of a tenant, or the consumer's id on a shared account.
     holder: the consumer, the same text whenever it runs again, by one process at a time.
-    spill: one more account when the limit of those the slot has is reached (`spilling.py`).
+    spill: one more account when the limit of those the slot has is reached (`selection.py`).
     required: a stack's update fails when it cannot be served, instead of going on without it (`skipping.py`).
     former: the account that the claim had before its record was lost; it is asked for first. state: of the
     stack that claims, None of others. takes_over: it claims what another state holds under its name.
@@ -653,70 +439,3 @@ class ClaimRequest:
     def owner(self) -> str:
         """The label value of its tenant."""
         return tenant_label(self.tenant)
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """A claim that is held: the account, and what its holder must show to release it.
-
-    sequence and record_uid are the fence of the replacement. reused: the account was claimed
-    already.
-    """
-
-    tenant: str
-    type: str
-    slot: str
-    secret_name: str
-    member_uid: str
-    account_id: str | None
-    record: str
-    record_uid: str
-    holder: str
-    sequence: int
-    holders: int
-    policy: Policy
-    limit: int | None
-    reused: bool
-    phase: Phase = Phase.BOUND
-
-    @classmethod
-    def by(cls, record: Record, member: Member, holder: str, *, reused: bool) -> Claimed:
-        """Return what this holder has of this record."""
-        return cls(
-            tenant=record.tenant,
-            type=record.partition.type,
-            slot=record.slot,
-            secret_name=member.name,
-            member_uid=member.uid,
-            account_id=member.account_id,
-            record=record.name,
-            record_uid=record.uid,
-            holder=holder,
-            sequence=record.holders[holder],
-            holders=len(record.holders),
-            policy=record.policy,
-            limit=record.limit,
-            reused=reused,
-        )
-
-    @property
-    def fence(self) -> Fence:
-        """What a later release by this holder must show."""
-        return Fence(self.record_uid, self.sequence)
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """Which claim a release means: a later claim of the same holder, or of another state, is not touched."""
-
-    record_uid: str
-    sequence: int
-    state: str | None = None
-
-    def is_overtaken(self, record: Record, holder: str) -> bool:
-        """Whether the holder claimed again since, on this record or on one made after it."""
-        if self.record_uid not in (record.uid, record.former_uid):
-            return True
-        if record.is_of_another_state(holder, self.state):
-            return True
-        return record.holders.get(holder, 0) > self.sequence

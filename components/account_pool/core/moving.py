@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 
-from components.account_pool.core import changes
+from components.account_pool.core import changes, held_claims
 from components.account_pool.core.calls import Create, Get, Kind, Pause, Steps
 from components.account_pool.core.consumers import holder_in_words
-from components.account_pool.core.model import Claimed, ClaimRequest, Phase, Record
-from components.account_pool.core.protocol import finish, lost, refuse_other_state, release
+from components.account_pool.core.model import ClaimRequest, Phase
+from components.account_pool.core.records import Claimed, Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import change_member, get_member, read_both, replace_record, write
 from components.errors import NotAllowed, Withheld
@@ -33,7 +33,7 @@ def move(wanted: ClaimRequest, former: str, holder: str) -> Steps[Claimed | None
         old, new = (None if body is None else Record.parse(body) for body in bodies)
         is_held = old is not None and old.phase is Phase.BOUND and holder in old.holders
         if new is None and old is not None and is_held:
-            refuse_other_state(None if wanted.takes_over else old, holder, wanted.state)
+            held_claims.refuse_other_state(None if wanted.takes_over else old, holder, wanted.state)
             _refuse_others(old, wanted, holder)
             member = yield from get_member(old.member)
             if member is None or not member.bears(old.token):
@@ -43,23 +43,27 @@ def move(wanted: ClaimRequest, former: str, holder: str) -> Steps[Claimed | None
                 yield from write(Create(Kind.RECORD, _renamed(old, wanted).render(wanted.namespace)))
             continue
         if new is not None and new.phase is Phase.RELEASING:
-            yield from finish(new)
+            yield from held_claims.finish(new)
             continue
         if new is None or new.moves is None or (is_held and old is not None and old.token != new.moves):
             if is_held and new is not None:
                 raise _taken(new)
             return None
+        held_claims.refuse_other_state(None if wanted.takes_over else new, wanted.holder, wanted.state)
         member = yield from get_member(new.member)
         if member is not None and member.bears(new.moves):
             yield from change_member(changes.follow(member, new))  # N2
             continue
         if wanted.holder not in new.holders:
             return None
-        if member is None or not member.carries(new):
-            raise lost(new, member)
+        if member is None or not new.is_carried_by(member):
+            raise held_claims.lost(new, member)
         if old is not None and old.token == new.moves:
-            yield from release(former, holder, wanted.namespace)  # N3
-        return Claimed.by(new, member, wanted.holder, reused=True)
+            yield from held_claims.release(former, holder, wanted.namespace)  # N3
+        claimed = Claimed.by(new, member, wanted.holder, reused=True)
+        amended = held_claims.Amendment(wanted.holder, new.policy, new.limit, wanted.state, takes_over=True)
+        takeover = held_claims.update(new.name, wanted.holder, amended, wanted.namespace)
+        return (yield from takeover) if new.is_of_another_state(wanted.holder, wanted.state) else claimed
     raise AssertionError
 
 

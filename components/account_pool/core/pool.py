@@ -1,4 +1,4 @@
-"""One pool in one cluster, as the dynamic provider and the command line use it.
+"""One pool in one cluster, as the dynamic provider and the command line use it to claim, read and release.
 
 Every method runs an operation of the protocol to its end within a time given in seconds; stopping one at any
 point is safe, the next run finishes it. All raise the errors of `components.errors`.
@@ -7,93 +7,34 @@ point is safe, the next run finishes it. All raise the errors of `components.err
 from __future__ import annotations
 
 import math
-import os
 import time
-import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Self, TypeAlias, TypeVar
 
-from components.account_pool.core import changes, cleaning, moving, protocol, quotas, rotation, sweeping
-from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
-from components.account_pool.core.audit import AuditEvent, Journal
-from components.account_pool.core.calls import (
-    AskProgram,
-    Get,
-    Kind,
-    PoolApi,
-    Said,
-    Steps,
-    Told,
-)
-from components.account_pool.core.cleaning import Wiped
+from components import errors
+from components.account_pool.core import held_claims, moving, protocol, quotas
+from components.account_pool.core.audit import Journal
+from components.account_pool.core.calls import Get, Kind, PoolApi, Steps
 from components.account_pool.core.clock import Clock
-from components.account_pool.core.config_map import (
-    CONFIG_MAP,
-    PoolConfigMap,
-    consumers_of,
-    shown,
-)
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, consumers_of, shown
 from components.account_pool.core.consumers import Consumer, consumer_of, refusal
 from components.account_pool.core.driver import Driver
-from components.account_pool.core.holders import Holder, Look, cleaner_of, cleaning_token, is_running
-from components.account_pool.core.holds import WHOLE, describe_hold
+from components.account_pool.core.held_claims import Amendment, Outcome, Released
+from components.account_pool.core.holds import describe_hold
 from components.account_pool.core.identity import find_twins
-from components.account_pool.core.keys import KEY_ID
 from components.account_pool.core.kubernetes_api import KubernetesApi
-from components.account_pool.core.model import (
-    Claimed,
-    ClaimRequest,
-    Fence,
-    JsonObject,
-    Member,
-    Partition,
-    Phase,
-    Policy,
-    Record,
-)
-from components.account_pool.core.pool_settings import (
-    list_quarantines,
-    note_hold,
-    note_quarantine,
-    read_holds,
-    sign_settings,
-)
-from components.account_pool.core.protocol import Amendment, Begin, Outcome, Released
-from components.account_pool.core.rotation import Lagging, Run, give_receipt, list_lagging
-from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Partition, Phase, Policy
+from components.account_pool.core.pool_settings import read_holds, see, sign_settings
+from components.account_pool.core.protocol import Begin
+from components.account_pool.core.receipts import give_receipt
+from components.account_pool.core.records import Claimed, Fence, Record
+from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, find_place
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
-from components.account_pool.core.spilling import find_place
-from components.account_pool.core.status import PoolStatus, status_of
-from components.account_pool.core.steps import (
-    any_record,
-    get_member,
-    get_record,
-    list_all,
-    read,
-    read_both,
-)
-from components.account_pool.core.sweeping import (
-    FREED_UNASKED,
-    RecoveryReport,
-    SweepReport,
-    pending_records,
-    sweep,
-)
+from components.account_pool.core.steps import any_record, get_member, get_record, list_all, read, read_both
 from components.connection import ClusterTarget, NoReply, connect
-from components.errors import (
-    CredfleetError,
-    LimitReached,
-    LostMember,
-    Misconfigured,
-    NotAllowed,
-    PoolError,
-    Unreachable,
-    Withheld,
-)
 from components.http_answers import FIRST_ANSWER_SECONDS
 
 CLAIMS: Final = "credfleet-claims"
@@ -103,36 +44,16 @@ ROTATION: Final = "credfleet-rotation"
 """Field managers: under which name the API server books what claimers, cleaners, … write."""
 
 SECONDS: Final = 60.0
-_LONG_SECONDS: Final = 600.0
 _OPENING_SECONDS: Final = 10.0
+_LOOKING_SECONDS: Final = 30.0
 
 _HOLD_SECONDS: Final = 1.0
 """How long a process goes by what the pool said of a hold and of its consumers."""
 _TWINS_SECONDS: Final = 10.0
 """How long a process goes by which Secrets were one account."""
-_WAKING_SECONDS: Final = 1.0
-"""How long a wait in a thread lasts at most before a Ctrl-C is seen."""
 
 T = TypeVar("T")
 Take: TypeAlias = Callable[[ClaimRequest, Begin, Choose], Steps[Claimed]]
-Wipe: TypeAlias = Callable[[Member], str | None]
-Hold: TypeAlias = Callable[[Member], AbstractContextManager[Holder | None]]
-Ask: TypeAlias = Callable[[AskProgram], Told]
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What became of an account that was dirty. reason: why it was not cleaned."""
-
-    member: str
-    outcome: Wiped
-    reason: str | None = None
-
-
-@contextmanager
-def hold_by_this_process(_member: Member) -> Generator[Holder | None]:
-    """Let this process be who holds an account that it cleans."""
-    yield Holder.of_process(os.getpid())
 
 
 class Pool:
@@ -158,19 +79,19 @@ class Pool:
         self._consumers = settings.consumers
 
     @classmethod
-    def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Pool:
+    def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Self:
         """Open the pool of a namespace, once per process: the cluster is checked, the settings are read.
 
         Raises ClusterError, Restored, Misconfigured, NotAllowed, Unreachable.
         """
         key = (target, namespace, manager)
         with _opening:
-            if key not in _pools:
+            pool = _pools.get(key)
+            if not isinstance(pool, cls):
                 api = _api(target, namespace, manager)
-                driver = Driver(api, f"pool {namespace}")
-                settings = driver.run(sign_settings(), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
-                _pools[key] = cls(api, namespace, settings)
-            return _pools[key]
+                settings = _run_first(api, namespace, sign_settings())
+                _pools[key] = pool = cls(api, namespace, settings)
+            return pool
 
     @staticmethod
     def snapshot(target: ClusterTarget, namespace: str, clock: Clock | None = None) -> PoolSnapshot:
@@ -179,32 +100,19 @@ class Pool:
         clock: what the pool is to say of it, else what it says. Raises ClusterError, NotAllowed,
         Misconfigured, Unreachable.
         """
-        driver, settings = _driver(target, namespace, CLAIMS, clock)
-        members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
-        records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
-        holds = driver.run(read_holds(settings), _OPENING_SECONDS)
-        seen = PoolSnapshot.of(members, records, holds, consumers_of(settings))
-        return replace(seen, quarantines=driver.run(list_quarantines(), _OPENING_SECONDS))
+        driver, settings = driver_of(target, namespace, CLAIMS, clock)
+        return driver.run(see(settings), _LOOKING_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
         """Read the record of a claim; raises as `snapshot`, and writes nothing."""
-        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
-        return driver.run(get_record(name), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
+        return _run_first(_api(target, namespace, CLAIMS), namespace, get_record(name))
 
     @staticmethod
     def settings_of(target: ClusterTarget, namespace: str) -> PoolConfigMap | None:
         """Return what the pool of a namespace says, None without one; raises as `snapshot`, only reads."""
-        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
-        body = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
+        body = _run_first(_api(target, namespace, CLAIMS), namespace, read(Kind.RECORD, CONFIG_MAP))
         return None if body is None else PoolConfigMap.parse(body)
-
-    @staticmethod
-    def survey(target: ClusterTarget, namespace: str, settings: PoolConfigMap) -> SweepReport:
-        """Return what a sweep would do and find, without a single write; raises as `snapshot`."""
-        driver, _ = _driver(target, namespace, OPERATOR)
-        steps = sweep(namespace, settings, most=0, write=False, pending={})
-        return driver.run(steps, _LONG_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
         """Claim the account of a tenant's slot: the one it has, one of its own, or one from the pool.
@@ -232,7 +140,7 @@ class Pool:
         moved = self._run(moving.move(self._in_series(request), former, holder))
         if moved is not None:
             message = f"moved to tenant {moved.tenant}, slot {moved.slot}, from {former} by {holder}"
-            self._note_member(moved.secret_name, moved.member_uid, "Claimed", message)
+            self._journal.note(moved.secret_name, "Claimed", message, uid=moved.member_uid)
         return moved
 
     def read(self, record: str, holder: str, *, member: str | None = None) -> Claimed | None:
@@ -240,7 +148,7 @@ class Pool:
 
         member: where the account is expected, which saves time.
         """
-        return self._run(protocol.read_claim(record, holder, member))
+        return self._run(held_claims.read_claim(record, holder, member))
 
     def update(
         self,
@@ -251,11 +159,12 @@ class Pool:
         policy: Policy | None = None,
         limit: int | None = None,
         state: str | None = None,
+        takes_over: bool = False,
     ) -> Claimed | None:
         """Change who holds a claim, its policy and its limit, without giving it up; None when it is gone.
 
         policy, limit: None means the pool's, a limit of 0 none. Raises LimitReached when it is held by more
-        than the new limit.
+        than the new limit. takes_over: as of a `ClaimRequest`.
         """
 
         def steps() -> Steps[Claimed | None]:
@@ -269,8 +178,9 @@ class Pool:
                 policy=policy or self.settings.policy,
                 limit=(self.settings.limit_for(found.partition.type) if limit is None else limit) or None,
                 state=state,
+                takes_over=takes_over,
             )
-            return (yield from protocol.update(record, holder, amended, self.namespace))
+            return (yield from held_claims.update(record, holder, amended, self.namespace))
 
         return self._run(steps())
 
@@ -280,256 +190,35 @@ class Pool:
         fence: which claim is meant (`Claimed.fence`); a holder who claimed again since keeps it
         (docs/design/claim-protocol.md, Sequence numbers).
         """
-        released = self._run(protocol.release(record, holder, self.namespace, fence))
+        released = self._run(held_claims.release(record, holder, self.namespace, fence))
         if released.outcome is Outcome.RELEASED and released.member:
             left = "the last one" if released.last else "others stay"
-            self._note_member(released.member, "", "Released", f"released by {holder} ({left}), {record}")
+            self._journal.note(released.member, "Released", f"released by {holder} ({left}), {record}")
         return released
 
     def member(self, name: str) -> Member | None:
         """Read the metadata of one member."""
         return self._run(get_member(name))
 
-    def members(self, account_type: str | None = None) -> tuple[Member, ...]:
-        """Read the metadata of every member, or of those of a type."""
-        selector = MEMBERS if account_type is None else members_of_type(account_type)
-        return tuple(Member.parse(body) for body in self._run(list_all(Kind.MEMBER, selector)))
-
-    def look(self) -> PoolSnapshot:
-        """Read every member, then every record, and whether the pool is held."""
-        members = self._run(list_all(Kind.MEMBER, MEMBERS))
-        records = self._run(list_all(Kind.RECORD, RECORDS))
-        settings = self._run(read(Kind.RECORD, CONFIG_MAP))
-        holds = self._run(read_holds(settings))
-        return PoolSnapshot.of(members, records, holds, consumers_of(settings))
-
     def records(self) -> tuple[Record, ...]:
         """Read every claim's record that can be read."""
         return PoolSnapshot.of((), self._run(list_all(Kind.RECORD, RECORDS))).records
-
-    def is_declared(self) -> bool:
-        """Whether the namespace holds a pool's settings; without them it is a pool when it has accounts."""
-        return self._run(read(Kind.RECORD, CONFIG_MAP)) is not None
-
-    def status(self) -> PoolStatus:
-        """Return how the pool stands: each account, and counts per type and partition."""
-        return status_of(self.look(), self.settings)
-
-    def sweep(
-        self, *, dry_run: bool = False, most: int = FREED_UNASKED, settle_seconds: float = 2.0
-    ) -> SweepReport:
-        """Take dead claims off accounts and finish releases and claims that were given up.
-
-        most: accounts freed at most; when more are found, none is. settle_seconds: how long a claim in
-        progress must stand still to count as given up.
-        """
-        pending = {} if dry_run else self._run(pending_records())
-        if pending:
-            time.sleep(settle_seconds)
-        steps = sweep(self.namespace, self.settings, most=most, write=not dry_run, pending=pending)
-        return self._run(steps, _LONG_SECONDS)
-
-    def clean(
-        self,
-        cleaner: str,
-        wipe: Wipe,
-        *,
-        take_over: frozenset[str] = frozenset(),
-        account_type: str | None = None,
-        at_once: int = 1,
-        is_over: Callable[[], bool] = lambda: False,
-        stop: Callable[[], None] = lambda: None,
-        hold: Hold = hold_by_this_process,
-        look: Look = is_running,
-        ask: Ask = lambda _: Told(Said.UNKNOWN, "no program makes keys"),
-    ) -> tuple[Cleaned, ...]:
-        """Clean every dirty account; one that fails is quarantined and stops no other.
-
-        cleaner: a stable id. wipe: empties the account and answers None, or why it could not; an exception is
-        a failure like any other. take_over: accounts of runs not seen here, whose credentials `wipe`
-        must rotate. account_type: the only type to clean. at_once: how many `wipe` may empty in parallel.
-        is_over: whether no more may be begun. stop: ends every `wipe` that runs, by an exception that is no
-        Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
-        to an account; who holds it lives as long as anything wipes. look: whether a holder is alive. ask: the
-        user's program for the keys of accounts.
-        """
-        listed, left = self._survey(cleaner, take_over, account_type, look)
-
-        def clean(member: Member) -> Cleaned:
-            if is_over():
-                return Cleaned(member.name, Wiped.POSTPONED, "the time was over before its turn")
-            with hold(member) as holder:
-                token = cleaning_token(cleaner, uuid.uuid4().hex, holder)
-                run = Run(self.namespace, token, uuid.uuid4().hex, look, take_over)
-                return self._clean(member, run, wipe, ask)
-
-        with ThreadPoolExecutor(max_workers=at_once) as hands:
-            begun: list[Future[Cleaned]] = []
-            try:
-                for each in listed:
-                    begun.append(hands.submit(clean, each))
-                done = [_awaited(each) for each in begun]
-            except BaseException as error:
-                for each in begun:
-                    each.cancel()
-                if isinstance(error, KeyboardInterrupt):
-                    stop()
-                raise
-        return (
-            *done,
-            *(
-                Cleaned(member.name, why, f"{problem.problem} → {problem.fix}")
-                for member, why, problem in left
-            ),
-        )
-
-    def cleanable(
-        self,
-        cleaner: str,
-        *,
-        take_over: frozenset[str] = frozenset(),
-        account_type: str | None = None,
-        look: Look = is_running,
-    ) -> tuple[Member, ...]:
-        """List what `clean` with the same arguments would clean."""
-        listed, _ = self._survey(cleaner, take_over, account_type, look)
-        return tuple(listed)
-
-    def _survey(
-        self, cleaner: str, take_over: frozenset[str], account_type: str | None, look: Look
-    ) -> tuple[list[Member], list[cleaning.Left]]:
-        """Part the accounts of a type into those to clean, and those left alone, each with why."""
-        found, left = self._run(cleaning.survey(cleaner, take_over, look))
-        of_type = [member for member in found if account_type in (None, member.type)]
-        listed = [member for member in of_type if not self.settings.protects(member.account_id)]
-        protected = [member for member in of_type if self.settings.protects(member.account_id)]
-        left += [(member, Wiped.IN_USE, cleaning.protected(member)) for member in protected]
-        return listed, [each for each in left if account_type in (None, each[0].type)]
-
-    def _clean(self, listed: Member, run: Run, wipe: Wipe, ask: Ask) -> Cleaned:
-        token = run.token
-        member = self._run(cleaning.begin(listed, token))
-        if member is None:
-            return Cleaned(listed.name, Wiped.RUNNING, "another run took it first")
-
-        def renew(member: Member) -> None:
-            self._driver.run(rotation.renew(run, member.name), SECONDS, ask=ask)
-
-        reason = _wiped(wipe, member)
-        if reason is None and changes.owes_new_key(member):
-            reason = _wiped(renew, member)
-        settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
-        outcome = self._run(settle)
-        if outcome is Wiped.OVERTAKEN:
-            reason = "it was taken away during its cleaning, and may have been wiped since then"
-        message = f"{outcome} by {cleaner_of(token)}" + (f": {reason}" if reason else "")
-        self._note_member(member.name, member.uid, "Cleaned", message, warning=reason is not None)
-        return Cleaned(member.name, outcome, reason)
-
-    def quarantine(self, name: str, reason: str, *, cut: bool = False) -> Member:
-        """Keep an account from new holders, and after its present ones from everybody.
-
-        cut: its present ones may not read its credential either.
-        """
-        member = self._decided(cleaning.quarantine(self.namespace, name, reason, cut=cut))
-        self._note_member(name, member.uid, "CutOff" if cut else "Quarantined", reason, warning=True)
-        return member
-
-    def evacuate(self, name: str, reason: str) -> Member:
-        """Have an account left by its holders; no new one gets it."""
-        member = self._decided(cleaning.evacuate(self.namespace, name, reason))
-        self._note_member(name, member.uid, "Evacuated", reason, warning=True)
-        return member
-
-    def unquarantine(self, name: str, *, decommissioned: bool = False) -> Member:
-        """Let a quarantined account back, to the cleaner if it was not clean.
-
-        decommissioned: one that was given up as well, else NotAllowed.
-        """
-        member = self._decided(cleaning.unquarantine(self.namespace, name, decommissioned=decommissioned))
-        self._note_member(name, member.uid, "Unquarantined", f"now {member.state or 'usable'}")
-        return member
-
-    def decommission(self, name: str) -> Member:
-        """Give an account up without cleaning it; its declaration can then be removed."""
-        member = self._decided(cleaning.decommission(self.namespace, name))
-        self._note_member(name, member.uid, "Decommissioned", "given up without cleaning", warning=True)
-        return member
-
-    def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
-        """List the accounts that have an owner but no claim, with the claim each could be."""
-        return tuple(adoptions(self.look(), self.settings.partition_keys, names))
-
-    def rotate(self, steps: Steps[Member], ask: Ask) -> Member:
-        """Run one of the steps of `rotation.py`, with the user's program."""
-        member = self._driver.run(steps, SECONDS, ask=ask)
-        key, phase = member.annotations.get(KEY_ID, ""), member.key_phase or "rotated"
-        self._note_member(member.name, member.uid, "KeyRotated", f"{phase}, key {key} is in use")
-        return member
 
     def give_receipt(self, record: str, holder: str, operation: str) -> bool:
         """Say that all that a holder made of its account has the key in use; False where another one is."""
         return self._run(give_receipt(record, holder, operation, self.namespace))
 
-    def lagging(self, member: Member) -> Sequence[Lagging]:
-        """Return who may still use the former key of an account."""
-        return self._run(list_lagging(member))
-
-    def credential(self, name: str) -> Mapping[str, str]:
-        """Read the data of an account's Secret, which nothing else here does."""
-        return dict((self._run(read(Kind.CREDENTIAL, name)) or {}).get("data") or {})
-
-    def mark_dirty(self, name: str, reason: str) -> Member:
-        """Have an account cleaned that is not claimed; a tenant who owns it keeps it."""
-        member = self._decided(cleaning.mark_dirty(self.namespace, name, reason))
-        self._note_member(name, member.uid, "MarkedDirty", reason, warning=True)
-        return member
-
-    def _decided(self, steps: Steps[Member]) -> Member:
-        """Write what an operator decides, also where a lost account is created from."""
-        member = self._run(steps)
-        self._run(note_quarantine(self.namespace, member))
-        return member
-
-    def take_back(self, name: str) -> Member:
-        """Let an account that its tenant retained go back to the pool, by way of the cleaner."""
-        member = self._run(cleaning.take_back(self.namespace, name))
-        self._note_member(name, member.uid, "Returned", f"retained by {member.tenant}, to be cleaned")
-        return member
-
-    def adopt(self, member: str, request: ClaimRequest) -> Claimed:
-        """Claim this very account for the owner it has already.
-
-        Raises as `claim`, and Withheld where the slot has another account: no claim on that one is made.
-        """
-        wanted = replace(self._placed(request), only=member)
-        return self._claimed(wanted, protocol.claim)
-
-    def hold(self, reason: str, scope: str = WHOLE) -> None:
-        """Give no new accounts; those that tenants have are used and released as before.
-
-        reason: why, empty to resume. scope: of what; of all, all that is held is resumed. A claim that runs
-        already may still end well, and processes that run already notice within a second. Raises
-        Misconfigured for a pool without settings, NotAllowed for a hold to end that the stack declares.
-        """
-        self._holds = self._run(note_hold(self.namespace, scope, reason))
-        self._hold_seen = self._clock()
-        done = "Held" if reason else "Resumed"
-        message = (
-            describe_hold(scope, reason) if reason else f"gives new accounts again{scope and f' of {scope}'}"
-        )
-        self._journal.note(AuditEvent("ConfigMap", CONFIG_MAP, "", done, message, warning=bool(reason)))
-
-    @staticmethod
-    def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
-        """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
-        driver, _ = _driver(target, namespace, OPERATOR)
-        steps = sweeping.recover(namespace, dry_run=dry_run)
-        return driver.run(steps, _LONG_SECONDS, patience=FIRST_ANSWER_SECONDS)
-
     def flush(self, seconds: float = 2.0) -> bool:
         """Wait for the Events still being written; False when some may be missing."""
         return self._journal.flush(seconds)
+
+    @contextmanager
+    def flushed(self) -> Generator[None]:
+        """Wait for the Events about what is done meanwhile, however it ends."""
+        try:
+            yield
+        finally:
+            self.flush()
 
     def _begin(self, wanted: ClaimRequest) -> Steps[tuple[Record | None, Consumer | None]]:
         """C0: read the record of a claim, and beside it, once a second, whom the pool serves."""
@@ -545,7 +234,7 @@ class Pool:
         if record is None:
             yield from self._may_begin(wanted.place)
         elif wanted.only not in (None, record.member) and record.phase is not Phase.RELEASING:
-            raise Withheld(
+            raise errors.Withheld(
                 place=f"Secret {wanted.only}",
                 problem=f"slot {record.slot} of tenant {record.tenant} has account {record.member} already",
                 fix="name another slot for it, or release that claim first",
@@ -570,7 +259,7 @@ class Pool:
         record shows it, and it is looked at once, since later claims of this pool are made under these keys.
         """
         if (hold := self._holds.on(partition)) is not None:
-            raise Withheld(
+            raise errors.Withheld(
                 place=f"pool {self.namespace}",
                 problem=describe_hold(*hold),
                 fix="use an account that the tenant has, or wait for its holder:"
@@ -580,7 +269,7 @@ class Pool:
             return
         record = yield from any_record(RECORDS)
         for problem in list_displaced(() if record is None else (record,), self.settings.partition_keys):
-            raise Misconfigured(place=problem.place, problem=problem.problem, fix=problem.fix)
+            raise errors.Misconfigured(place=problem.place, problem=problem.problem, fix=problem.fix)
         self._takes_claims = True
 
     def _look_for_twins(self) -> Steps[None]:
@@ -608,12 +297,12 @@ class Pool:
         try:
             with self._running.choosing() as choose:
                 claimed = self._run(take(wanted, self._begin, choose), seconds)
-        except PoolError as refusal:
+        except errors.PoolError as refusal:
             self._note_refusal(wanted, refusal)
             raise
         verb = "claimed again" if claimed.reused else "claimed"
         message = f"{verb} for tenant {claimed.tenant}, slot {claimed.slot}, by {claimed.holder}"
-        self._note_member(claimed.secret_name, claimed.member_uid, "Claimed", message)
+        self._journal.note(claimed.secret_name, "Claimed", message, uid=claimed.member_uid)
         return claimed
 
     def _placed(self, request: ClaimRequest) -> ClaimRequest:
@@ -621,31 +310,18 @@ class Pool:
         wanted = request.placed(self.namespace, self.settings.partition_keys, self.settings.policy, limit)
         return replace(wanted, avoid=self._twins)
 
-    def _note_refusal(self, wanted: ClaimRequest, refusal: PoolError) -> None:
+    def _note_refusal(self, wanted: ClaimRequest, refusal: errors.PoolError) -> None:
         asked = f"tenant {wanted.tenant}, slot {wanted.slot}, by {wanted.holder}"
         message = f"claim refused for {asked}: {refusal.code}: {refusal.problem}"
-        if isinstance(refusal, LimitReached | LostMember) or (
-            isinstance(refusal, NotAllowed) and refusal.place.startswith("Secret ")
+        if isinstance(refusal, errors.LimitReached | errors.LostMember) or (
+            isinstance(refusal, errors.NotAllowed) and refusal.place.startswith("Secret ")
         ):
             kind, name = "Secret", refusal.place.split()[-1]
-        elif isinstance(refusal, Unreachable):
+        elif isinstance(refusal, errors.Unreachable):
             return
         else:
             kind, name = "ConfigMap", CONFIG_MAP
-        self._journal.note(AuditEvent(kind, name, "", "ClaimRefused", message, warning=True))
-
-    def _note_member(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
-        self._journal.note(AuditEvent("Secret", name, uid, reason, message, warning))
-
-
-def _wiped(wipe: Wipe, member: Member) -> str | None:
-    """Return why the account was not wiped. What an unforeseen exception says may quote a credential."""
-    try:
-        return wipe(member)
-    except CredfleetError as error:
-        return f"the cleaner failed: {error.problem}"
-    except Exception as error:  # whatever it is, an account that was not wiped is not left as being cleaned
-        return f"the cleaner failed with an unforeseen {type(error).__name__}"
+        self._journal.note(name, "ClaimRefused", message, kind=kind, warning=True)
 
 
 _pools: dict[tuple[ClusterTarget, str, str], Pool] = {}
@@ -656,21 +332,19 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
     try:
         return KubernetesApi(connect(target), namespace, manager)
     except NoReply as silence:
-        raise Unreachable(place=f"pool {namespace}", last=str(silence)) from None
+        raise errors.Unreachable(place=f"pool {namespace}", last=str(silence)) from None
 
 
-def _driver(
+def _run_first(api: PoolApi, namespace: str, steps: Steps[T]) -> T:
+    """Run the steps with which a pool is first looked at."""
+    driver = Driver(api, f"pool {namespace}")
+    return driver.run(steps, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
+
+
+def driver_of(
     target: ClusterTarget, namespace: str, manager: str, clock: Clock | None = None
 ) -> tuple[Driver, JsonObject | None]:
     """Return what runs steps on a pool as it is, in its words, and the ConfigMap that says them."""
-    api, name = _api(target, namespace, manager), f"pool {namespace}"
-    read_settings = read(Kind.RECORD, CONFIG_MAP)
-    settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
-    return Driver(shown(api, settings, clock), name), settings
-
-
-def _awaited(future: Future[Cleaned]) -> Cleaned:
-    """Return what came of it. A Ctrl-C just before a wait is handled after it only, so each has an end."""
-    while not future.done():
-        wait([future], _WAKING_SECONDS)
-    return future.result()
+    api = _api(target, namespace, manager)
+    settings = _run_first(api, namespace, read(Kind.RECORD, CONFIG_MAP))
+    return Driver(shown(api, settings, clock), f"pool {namespace}"), settings

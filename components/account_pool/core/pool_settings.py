@@ -17,6 +17,7 @@ from components.account_pool.core.calls import Create, Kind, Pause, Replace, Ste
 from components.account_pool.core.config_map import (
     CONFIG_MAP,
     PoolConfigMap,
+    consumers_of,
     has_pool_uid,
     holds_of,
     with_pool_uid,
@@ -24,7 +25,9 @@ from components.account_pool.core.config_map import (
 from components.account_pool.core.holds import Holds, describe_hold
 from components.account_pool.core.keys import CUT, STATE_BEFORE, STATE_REASON
 from components.account_pool.core.model import JsonObject, Member, State
-from components.account_pool.core.steps import read, write
+from components.account_pool.core.selection import MEMBERS, RECORDS
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.steps import list_all, read, write
 from components.documents import read_json
 from components.errors import Misconfigured, NotAllowed
 
@@ -32,14 +35,32 @@ COPY_OF_HOLDS: Final = "credfleet-holds"
 _QUARANTINED: Final = "quarantined"
 
 
+def see(settings: JsonObject | None) -> Steps[PoolSnapshot]:
+    """Read every member, then every record, and what operators said. settings: the pool's ConfigMap."""
+    members = yield from list_all(Kind.MEMBER, MEMBERS)
+    records = yield from list_all(Kind.RECORD, RECORDS)
+    copy = yield from _read_copy()
+    seen = PoolSnapshot.of(members, records, _merge_holds(settings, copy), consumers_of(settings))
+    return replace(seen, quarantines=quarantines_of((copy or {}).get("data") or {}))
+
+
 def read_holds(settings: JsonObject | None) -> Steps[Holds]:
     """Return where a pool gives no new accounts. settings: its ConfigMap; None where there is none."""
+    is_signed = settings is not None and has_pool_uid(settings)
+    return holds_of(settings) if is_signed else _merge_holds(settings, (yield from _read_copy()))
+
+
+def _merge_holds(settings: JsonObject | None, copy: JsonObject | None) -> Holds:
     holds = holds_of(settings)
-    if settings is None or not has_pool_uid(settings):
-        with suppress(NotAllowed):  # who may not read it may not claim either
-            copy = yield from read(Kind.RECORD, COPY_OF_HOLDS)
-            return replace(holds, said={**holds_of(copy).said, **holds.said})
-    return holds
+    if settings is not None and has_pool_uid(settings):
+        return holds
+    return replace(holds, said={**holds_of(copy).said, **holds.said})
+
+
+def _read_copy() -> Steps[JsonObject | None]:
+    with suppress(NotAllowed):  # who may not read it may neither claim nor declare an account
+        return (yield from read(Kind.RECORD, COPY_OF_HOLDS))
+    return None
 
 
 def sign_settings() -> Steps[PoolConfigMap]:
@@ -98,7 +119,7 @@ def note_quarantine(namespace: str, member: Member) -> Steps[None]:
     }
 
     def noted(data: Mapping[str, str]) -> dict[str, str]:
-        others = {name: each for name, each in _quarantines(data).items() if name != member.name}
+        others = {name: each for name, each in quarantines_of(data).items() if name != member.name}
         here = others | ({member.name: why} if member.state == State.QUARANTINED else {})
         rest = {key: text for key, text in data.items() if key != _QUARANTINED}
         return {**rest, **({_QUARANTINED: json.dumps(here, sort_keys=True)} if here else {})}
@@ -109,15 +130,8 @@ def note_quarantine(namespace: str, member: Member) -> Steps[None]:
         yield Pause(attempt)
 
 
-def list_quarantines() -> Steps[Mapping[str, Mapping[str, str]]]:
-    """Return with which annotations operators keep accounts away, by their names."""
-    with suppress(NotAllowed):  # who may not read it declares no account
-        copy = yield from read(Kind.RECORD, COPY_OF_HOLDS)
-        return _quarantines({} if copy is None else copy.get("data") or {})
-    return {}
-
-
-def _quarantines(data: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def quarantines_of(data: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return with which annotations operators keep accounts away, by their names, as a copy has it."""
     return cast("dict[str, Any]", read_json(data.get(_QUARANTINED, "{}")))
 
 

@@ -18,7 +18,8 @@ from typing import Any, Final
 from components.account_pool.core.calls import Kind, Pause, Replace, Steps
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import POOL_QUOTA
-from components.account_pool.core.model import ClaimRequest, JsonObject, Phase, Record
+from components.account_pool.core.model import ClaimRequest, JsonObject, Phase
+from components.account_pool.core.records import Record
 from components.account_pool.core.selection import records_of_type
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import list_all, read, write
@@ -123,7 +124,7 @@ def _read(
             place=f"ConfigMap {name}",
             problem=f"it says how many {wanted.place.type} accounts consumer {consumer.name} may have,"
             f" and {'is not there' if body is None else 'cannot be read'}, so no more are given",
-            fix="run `up` in the stack that declares the pool, which writes it again",
+            fix="run `pulumi up --refresh` in the stack that declares the pool, which writes it again",
         ) from None
     is_counted = body is not None and data.get(COUNTED_IN) == body["metadata"]["uid"]
     return most, frozenset(map(str, listed)) if is_counted else None

@@ -13,48 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from components.account_pool.core import keys
 from components.account_pool.core.declared import Declaration, DeclaredMember
-from components.account_pool.core.keys import (
-    CLAIM_ORIGIN,
-    CLAIM_POLICY,
-    CLAIM_TOKEN,
-    CREATED_AGAIN,
-    CUT,
-    POOL_STATE,
-    SHARED_CLAIMS,
-    STATE_BEFORE,
-    STATE_REASON,
-    TENANT_ID,
-)
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import (
     WRITERS_OF_STACKS,
     Member,
     Origin,
     Phase,
-    Record,
     State,
     account_key,
     tenant_label,
 )
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import first_named, how_many
 from components.labels import TENANT_NAME
 
 RUNBOOK: Final = "docs/runbooks.md#the-namespace-is-gone-and-there-is-no-backup"
 _REASON: Final = "created again after its Secret was lost; it is not known who uses the account"
-_LABELS: Final = (TENANT_NAME, POOL_STATE)
-_ANNOTATIONS: Final = (
-    CLAIM_TOKEN,
-    CLAIM_ORIGIN,
-    CLAIM_POLICY,
-    TENANT_ID,
-    SHARED_CLAIMS,
-    CREATED_AGAIN,
-    STATE_REASON,
-    STATE_BEFORE,
-    CUT,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +45,15 @@ class Marks:
         """Return a member with them."""
         labels, annotations = {**member.labels, **self.labels}, {**member.annotations, **self.annotations}
         return replace(member, labels=labels, annotations=annotations)
+
+    def as_declared(self, member: Member) -> Marks:
+        """Return them beside the one that says that they are remembered: the policy pack refuses others.
+
+        member: as the stack declares it; of an account that a tenant brought it declares the owner itself.
+        """
+        own = self.labels.keys() - member.labels.keys() or self.annotations.keys() - member.annotations.keys()
+        remembered = {keys.REMEMBERED: "true"} if own else {}
+        return replace(self, annotations={**self.annotations, **remembered})
 
 
 def find_lost(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Mapping[str, str]:
@@ -99,11 +85,13 @@ def marks_of_records(name: str, declared: DeclaredMember, records: Sequence[Reco
     bound = [record for record in named if record.phase is Phase.BOUND]
     if declared.capacity is not None:
         places = {str(record.token): record.slot for record in bound if record.partition.shared}
-        return Marks(annotations={SHARED_CLAIMS: json.dumps(places, sort_keys=True)}) if places else None
+        return Marks(annotations={keys.SHARED_CLAIMS: json.dumps(places, sort_keys=True)}) if places else None
     for record in bound:
-        of_claim = {CLAIM_TOKEN: str(record.token), CLAIM_POLICY: str(record.policy)}
+        of_claim = {keys.CLAIM_TOKEN: str(record.token), keys.CLAIM_POLICY: str(record.policy)}
         owned = _marks_of_owner(record.tenant, declared)
-        return replace(owned, annotations={CLAIM_ORIGIN: str(Origin.OWNER), **owned.annotations, **of_claim})
+        return replace(
+            owned, annotations={keys.CLAIM_ORIGIN: str(Origin.OWNER), **owned.annotations, **of_claim}
+        )
     return marks_of_lost(None, declared) if named else None
 
 
@@ -112,10 +100,10 @@ def keep_away(marks: Marks | None, declared: DeclaredMember, why: Mapping[str, s
 
     why: the annotations of a quarantine; None where there was none.
     """
-    if why is None or (declared.capacity is None and (marks is None or POOL_STATE in marks.labels)):
+    if why is None or (declared.capacity is None and (marks is None or keys.POOL_STATE in marks.labels)):
         return marks
     known = marks or Marks()
-    return Marks({**known.labels, POOL_STATE: str(State.QUARANTINED)}, {**known.annotations, **why})
+    return Marks({**known.labels, keys.POOL_STATE: str(State.QUARANTINED)}, {**known.annotations, **why})
 
 
 def marks_of_lost(owner: str | None, declared: DeclaredMember) -> Marks:
@@ -124,12 +112,14 @@ def marks_of_lost(owner: str | None, declared: DeclaredMember) -> Marks:
         return _marks_of_owner(owner, declared)
     if declared.capacity is not None:
         return Marks()
-    return Marks({POOL_STATE: str(State.DIRTY)}, {CREATED_AGAIN: "true", STATE_REASON: _REASON})
+    return Marks(
+        {keys.POOL_STATE: str(State.DIRTY)}, {keys.CREATED_AGAIN: "true", keys.STATE_REASON: _REASON}
+    )
 
 
 def _marks_of_owner(tenant: str, declared: DeclaredMember) -> Marks:
-    origin = {CLAIM_ORIGIN: str(Origin.POOL)} if declared.tenant is None else {}
-    return Marks({TENANT_NAME: tenant_label(tenant)}, {TENANT_ID: tenant, **origin})
+    origin = {keys.CLAIM_ORIGIN: str(Origin.POOL)} if declared.tenant is None else {}
+    return Marks({TENANT_NAME: tenant_label(tenant)}, {keys.TENANT_ID: tenant, **origin})
 
 
 def kept_marks(member: Member, scheme: LabelScheme) -> Marks:
@@ -149,12 +139,12 @@ def kept_marks(member: Member, scheme: LabelScheme) -> Marks:
     return Marks(
         {
             key: member.labels[key]
-            for key in _LABELS
+            for key in keys.REMEMBERED_LABELS
             if key in member.labels and is_booked("labels", scheme.renamed.get(key, key))
         },
         {
             key: member.annotations[key]
-            for key in _ANNOTATIONS
+            for key in keys.REMEMBERED_ANNOTATIONS
             if key in member.annotations and is_booked("annotations", key)
         },
     )
@@ -167,12 +157,12 @@ def birth_lines(namespace: str, births: Mapping[str, Marks]) -> Iterator[str]:
     owned = [
         f"{name} ({tenant})"
         for name, marks in births.items()
-        if (tenant := marks.annotations.get(TENANT_ID)) is not None
+        if (tenant := marks.annotations.get(keys.TENANT_ID)) is not None
     ]
-    dirty = [name for name, marks in births.items() if CREATED_AGAIN in marks.annotations]
+    dirty = [name for name, marks in births.items() if keys.CREATED_AGAIN in marks.annotations]
     kept = f"; {first_named(owned)} stay with their tenants" if owned else ""
     unknown = f"; {first_named(dirty)} will be dirty, except for the claims that had them" if dirty else ""
     yield (
         f"pool {namespace}: the Secrets of {how_many(len(births), 'account')} are gone{kept}{unknown}"
-        f"\n→ run `pulumi refresh`, then `pulumi up`; see {RUNBOOK}"
+        f"\n→ unless this update creates them, run `pulumi refresh`, then `pulumi up`; see {RUNBOOK}"
     )

@@ -8,20 +8,17 @@ seen dead: a slow `create` or `revoke` of an older run would remove a key of a n
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Final, NoReturn
 
 from components.account_pool.core import changes
 from components.account_pool.core.calls import (
     AskProgram,
-    Create,
-    Delete,
     KeyVerb,
     Kind,
     Patch,
@@ -34,26 +31,14 @@ from components.account_pool.core.cleaning import no_account
 from components.account_pool.core.holders import Holder, Look
 from components.account_pool.core.keys import CLEANING_TOKEN, KEY_ID, KEY_OPERATION, KEY_REPLACED
 from components.account_pool.core.model import JsonObject, KeyPhase, Member, State, account_key
-from components.account_pool.core.steps import (
-    change_member,
-    get_member,
-    get_record,
-    read,
-    record_of,
-    replace_record,
-    write,
-)
-from components.documents import read_json
-from components.errors import Misconfigured, NotAllowed
+from components.account_pool.core.other_key import OTHER_KEY, OtherKey, find_stored, remove, store
+from components.account_pool.core.receipts import Lagging, list_lagging
+from components.account_pool.core.steps import change_member, get_member, read
+from components.errors import NotAllowed
 from components.projection.model import PROJECTED_BY
-
-OTHER_KEY: Final = ".other-key"
-"""What the Secret beside an account is called after it."""
 
 _TRIES: Final = 40
 """How often a key is tried that must work already, or no longer: clouds take a while."""
-
-_FIRST, _SECOND = "first", "second"
 
 
 def key_digest(data: Mapping[str, str], uid: str) -> str:
@@ -67,7 +52,7 @@ class Run:
     """One run of the command. token: names it, and the process that holds accounts for it; in a cleaning its.
 
     swapped: a text for what this run brings into use. look: whether a holder is alive. take_over: accounts of
-    runs that cannot be seen from here, named by an operator.
+    runs that cannot be seen from here, named by an operator. log: where the words of the program are.
     """
 
     namespace: str
@@ -75,27 +60,7 @@ class Run:
     swapped: str
     look: Look
     take_over: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Lagging:
-    """Who may still use the former key of an account, and why."""
-
-    holder: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """The Secret beside an account: key id → credential, of both keys."""
-
-    uid: str
-    resource_version: str
-    credentials: Mapping[str, Mapping[str, str]]
-
-    def besides(self, key_id: str) -> tuple[str, Mapping[str, str]]:
-        """Return id and credential of the other key."""
-        return next((other, data) for other, data in self.credentials.items() if other != key_id)
+    log: str = ""
 
 
 def rotate(run: Run, name: str) -> Steps[Member]:
@@ -114,7 +79,7 @@ def roll_back(run: Run, name: str) -> Steps[Member]:
     """Bring the former key back into use, as long as it lives; who has the new one lags then."""
     member = yield from _known(run, name)
     if member.key_phase != KeyPhase.DELIVERED:
-        raise _refused(run, member, f"no former key of it is kept ({_phase(member)})")
+        raise _refused(run, member, f"it has no former key to go back to ({_phase(member)})")
     if member.annotations.get(KEY_OPERATION) == run.swapped:
         return member
     _, data = (yield from _both(member)).besides(_key_in_use(member))
@@ -165,46 +130,6 @@ def abort(run: Run, name: str) -> Steps[Member]:
     return (yield from _revoke(run, member))
 
 
-def list_lagging(member: Member) -> Steps[Sequence[Lagging]]:
-    """Return who holds an account and has not said that all it makes of it has the key in use."""
-    found: list[Lagging] = []
-    for token in member.tokens:
-        record, is_alive = yield from record_of(token)
-        if record is None or not is_alive:
-            found.append(Lagging(token.record, "its claim is gone, and the account was not released"))
-            continue
-        where = f"tenant {record.tenant}, slot {record.slot}"
-        in_use = member.annotations.get(KEY_OPERATION)
-        found += (
-            Lagging(holder, where)
-            for holder in sorted(record.holders)
-            if record.receipts.get(holder) != in_use
-        )
-    return found
-
-
-def give_receipt(name: str, holder: str, operation: str, namespace: str) -> Steps[bool]:
-    """Write into the record of a claim that all that its holder made of the account has the key in use.
-
-    operation: what brought that key into use, as it was before any of it was made. False: nothing is written,
-    since another key is in use by now, or the holder has the account no more.
-    """
-    for attempt in count():
-        record = yield from get_record(name)
-        member = None if record is None else (yield from get_member(record.member))
-        if record is None or holder not in record.holders or member is None:
-            return False
-        if member.annotations.get(KEY_OPERATION) != operation or member.key_phase != KeyPhase.DELIVERED:
-            return False
-        if record.receipts.get(holder) == operation:
-            return True
-        given = replace(record, receipts={**record.receipts, holder: operation})
-        if (yield from replace_record(given, namespace)) is not None:
-            return True
-        yield Pause(attempt)
-    raise AssertionError
-
-
 def _held(run: Run, name: str, *, begins: bool = False) -> Steps[Member]:
     """Take an account in a phase that asks the program, or return it in another one.
 
@@ -238,16 +163,20 @@ def _begun(run: Run, member: Member) -> Steps[Patch]:
         raise _refused(run, member, "a reference writes its credential, so the key is changed where that is")
     told = yield from _identified(member, (yield from _credential(run, member)))
     if told.said is not Said.DONE:
-        raise _refused(run, member, f"which key it has is not known: {told.problem}")
+        raise NotAllowed(
+            place=f"account {member.name}",
+            problem=f"which key it has is not known: {told.problem}",
+            fix=f"{_look_at_log(run)}run `credfleet pool rotate {member.name} -n {run.namespace}`",
+        )
     return changes.begin_rotation(member, run.token, told.key_id)
 
 
 def _prepare(run: Run, member: Member) -> Steps[Member]:
     """Make the second key unless an earlier run stored it, and see that it works."""
     keep, kept = _key_in_use(member), (yield from _in_use(run, member))
-    keys = yield from _stored(member)
+    keys = yield from find_stored(member)
     if keys is not None and not (yield from _is_usable(member, keys, keep, kept)):
-        yield from write(Delete(Kind.MEMBER, f"{member.name}{OTHER_KEY}", keys.uid, keys.resource_version))
+        yield from remove(member, keys)
         keys = None
     if keys is None:
         told = yield from _ask(AskProgram(KeyVerb.CREATE, member, keep, kept))
@@ -255,13 +184,18 @@ def _prepare(run: Run, member: Member) -> Steps[Member]:
             yield from _fail(run, member, f"no key was made: {told.problem}")
         if not told.key_id or told.key_id == keep or not told.data or told.data == kept:
             yield from _fail(run, member, "the program says that it made a key, and names the one in use")
-        keys = yield from _store(run, member, {keep: kept, told.key_id: told.data})
+        if lacking := sorted(kept.keys() - told.data.keys()):
+            reason = f"the new credential has no {', '.join(lacking)}, which the one in use has"
+            yield from _fail(run, member, reason)
+        keys = yield from store(member, run.namespace, {keep: kept, told.key_id: told.data})
+        if keys is None:
+            raise _overtaken(run, member)
     _, data = keys.besides(keep)
     yield from _expect(run, member, data, Said.DONE, "the new key does not work")
     return (yield from _advance(run, member, KeyPhase.PREPARED))
 
 
-def _is_usable(member: Member, keys: _Keys, keep: str, kept: Mapping[str, str]) -> Steps[bool]:
+def _is_usable(member: Member, keys: OtherKey, keep: str, kept: Mapping[str, str]) -> Steps[bool]:
     """Whether keys that an earlier run stored are of this rotation, and the second one is not removed."""
     if keys.credentials.get(keep) != kept:
         return False
@@ -282,7 +216,7 @@ def _swap(run: Run, member: Member) -> Steps[Member]:
             raise _overtaken(run, member)
         now = yield from _credential(run, member)
         if now != keys.credentials[key_id]:
-            raise _changed(member)
+            raise is_not_its_key(member)
         replaced = member.annotations.get(KEY_REPLACED) or key_digest(now, member.uid)
         merged = {**dict.fromkeys(now.keys() - data.keys()), **data}
         cleaning = run.token if _cleans(run, member) else None
@@ -301,10 +235,12 @@ def _revoke(run: Run, member: Member) -> Steps[Member]:
     told = yield from _ask(AskProgram(KeyVerb.REVOKE, member, _key_in_use(member), kept))
     if told.said is not Said.DONE:
         yield from _fail(run, member, f"the other key may still work: {told.problem}")
-    while (keys := (yield from _stored(member))) is not None:
+    while (keys := (yield from find_stored(member))) is not None:
         _, data = keys.besides(_key_in_use(member))
-        yield from _expect(run, member, data, Said.REJECTED, "the other key still works")
-        yield from write(Delete(Kind.MEMBER, f"{member.name}{OTHER_KEY}", keys.uid, keys.resource_version))
+        yield from _expect(run, member, data, Said.REJECTED, "the other key may still work")
+        if (yield from _known(run, member.name)).uid != member.uid:
+            raise _created_again(member)
+        yield from remove(member, keys)
     return (yield from _advance(run, member, None))
 
 
@@ -331,53 +267,10 @@ def _advance(run: Run, member: Member, phase: KeyPhase | None) -> Steps[Member]:
     raise AssertionError
 
 
-def _store(run: Run, member: Member, keys: Mapping[str, Mapping[str, str]]) -> Steps[_Keys]:
-    """Keep both keys beside the account, before either is anywhere else."""
-    name = f"{member.name}{OTHER_KEY}"
-    data = {
-        place: base64.b64encode(json.dumps({"keyId": key_id, "data": dict(data)}).encode()).decode()
-        for place, (key_id, data) in zip((_FIRST, _SECOND), keys.items(), strict=True)
-    }
-    body = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": run.namespace, "labels": {}, "annotations": {}},
-        "type": "Opaque",
-        "data": data,
-    }
-    for attempt in count():
-        yield from write(Create(Kind.MEMBER, body))
-        stored = yield from _stored(member)
-        if stored is not None:
-            if stored.credentials != keys:
-                raise _overtaken(run, member)
-            return stored
-        yield Pause(attempt)
-    raise AssertionError
-
-
-def _stored(member: Member) -> Steps[_Keys | None]:
-    body = yield from read(Kind.CREDENTIAL, f"{member.name}{OTHER_KEY}")
-    if body is None:
-        return None
-    try:
-        both = [read_json(base64.b64decode(body["data"][place]).decode()) for place in (_FIRST, _SECOND)]
-        credentials = {str(each["keyId"]): dict(each["data"]) for each in both}
-        if len(credentials) == len(both):
-            return _Keys(body["metadata"]["uid"], body["metadata"]["resourceVersion"], credentials)
-    except (KeyError, TypeError, ValueError):
-        pass
-    raise Misconfigured(
-        place=f"Secret {member.name}{OTHER_KEY}",
-        problem="it does not hold the keys of an account, so which one is not in use is not known",
-        fix="restore it; or delete it, remove that key at the cloud, and rotate again",
-    )
-
-
-def _both(member: Member) -> Steps[_Keys]:
-    keys = yield from _stored(member)
+def _both(member: Member) -> Steps[OtherKey]:
+    keys = yield from find_stored(member)
     if keys is None or _key_in_use(member) not in keys.credentials:
-        raise _changed(member)
+        raise is_not_its_key(member)
     return keys
 
 
@@ -388,7 +281,7 @@ def _in_use(run: Run, member: Member) -> Steps[Mapping[str, str]]:
     if told.said is not Said.DONE:
         yield from _fail(run, member, f"which key it has is not known: {told.problem}")
     if told.key_id != _key_in_use(member):
-        raise _changed(member)
+        raise is_not_its_key(member)
     return data
 
 
@@ -434,12 +327,18 @@ def _fail(run: Run, member: Member, reason: str) -> Steps[NoReturn]:
     now = yield from _known(run, member.name)
     if now.annotations.get(KEY_OPERATION) == member.annotations.get(KEY_OPERATION):
         yield from change_member(changes.note_key_reason(now, reason))
-    option = " --complete" if member.key_phase == KeyPhase.COMPLETING else ""
+    is_ending = member.key_phase == KeyPhase.COMPLETING
+    option = " --complete" if is_ending else ""
+    other = "" if is_ending else ", or with --abort, which revokes the second key"
     raise NotAllowed(
         place=f"account {member.name}",
         problem=f"{reason}; it stays {member.key_phase}, and the key in use is untouched",
-        fix=f"look at the log, then run `credfleet pool rotate {member.name}{option} -n {run.namespace}`",
+        fix=f"{_look_at_log(run)}run `credfleet pool rotate {member.name}{option} -n {run.namespace}`{other}",
     )
+
+
+def _look_at_log(run: Run) -> str:
+    return f"look at {run.log}, then " if run.log else ""
 
 
 def _known(run: Run, name: str) -> Steps[Member]:
@@ -474,7 +373,7 @@ def _refuse_another_run(run: Run, member: Member) -> None:
         raise NotAllowed(
             place=f"account {member.name}",
             problem=f"a run rotates its key ({holder or 'unknown'}), and it is not known whether it is over",
-            fix=f"run this there; where that cannot be, and it is over, add --take-over {member.name}",
+            fix=f"run this there; if that is impossible, and it is over, add --take-over {member.name}",
         )
 
 
@@ -493,12 +392,22 @@ def _lags(run: Run, member: Member, lagging: Sequence[Lagging]) -> NotAllowed:
     )
 
 
-def _changed(member: Member) -> NotAllowed:
+def is_not_its_key(member: Member) -> NotAllowed:
+    """Say that its credential is not the key that its rotation knows."""
     return NotAllowed(
         place=f"account {member.name}",
-        problem=f"its credential is not the key {_key_in_use(member)} that its rotation knows: another wrote"
-        " another one since, or the program is another one",
+        problem=f"its credential is not the key {_key_in_use(member)} that its rotation knows: another writer"
+        " has replaced it since, or the program is another one",
         fix="put that credential back, or name by --stack whose program made the key",
+    )
+
+
+def _created_again(member: Member) -> NotAllowed:
+    return NotAllowed(
+        place=f"account {member.name}",
+        problem="its Secret was created again with the configured credential, which is revoked by now;"
+        f" the key in use is in Secret {member.name}{OTHER_KEY}, beside the revoked one",
+        fix="take it from there, and set it as the configured credential",
     )
 
 

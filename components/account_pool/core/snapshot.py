@@ -13,7 +13,8 @@ from components.account_pool.core.config_map import CONFIG_MAP
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.holds import Holds
 from components.account_pool.core.identity import mark_twins
-from components.account_pool.core.model import JsonObject, Member, Record
+from components.account_pool.core.model import JsonObject, Member
+from components.account_pool.core.records import Record
 from components.errors import Misconfigured, Problem
 
 
@@ -84,7 +85,7 @@ def list_displaced(records: Iterable[Record], keys: Iterable[str]) -> Iterator[P
         f"ConfigMap {CONFIG_MAP}",
         f"it is missing, or names {_listed(named)} as partition keys, but claims were made under {made},"
         f" such as {first.name} of tenant {first.tenant}: the same requests would get second accounts",
-        "run `up` in the stack that declares the pool, which writes its settings again",
+        "run `pulumi up --refresh` in the stack that declares the pool, which writes its settings again",
     )
 
 

@@ -14,9 +14,12 @@ from components.account_pool.core.discrepancies import discrepancies
 from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import BY_TIME, Verdict, describe_end, judge, misconfiguration
 from components.account_pool.core.keys import KEY_REASON, STATE_REASON, TENANT_ID
-from components.account_pool.core.model import ClaimRequest, Member, Origin, Phase, Record, Token
+from components.account_pool.core.model import ClaimRequest, Member, Origin, Phase
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.tokens import Token
 from components.errors import Problem
+from components.labels import BRING_YOUR_OWN
 
 
 class AccountUse(StrEnum):
@@ -51,6 +54,7 @@ class Account:
 
     since: of its state, where it has one, else of its claim. key_ends: when its key ends, where it is known.
     used, capacity, claims: of a shared account. retained: its tenant's after its claim, yet the pool's.
+    brought: by its tenant, whose it is for good.
     given_up: decommissioned. key_phase, key_reason: how far the rotation of its key is, and why it stays.
     """
 
@@ -69,6 +73,7 @@ class Account:
     capacity: int = 0
     claims: tuple[SharedClaim, ...] = ()
     retained: bool = False
+    brought: bool = False
     given_up: bool = False
     key_phase: str | None = None
     key_reason: str = ""
@@ -146,56 +151,50 @@ def _shares(
 def _account(
     member: Member, records: Mapping[str, Record], unreadable: frozenset[str], settings: PoolConfigMap
 ) -> Account:
-    told = _standing_of(member, records, unreadable, settings)
-    return replace(told, key_phase=member.key_phase, key_reason=member.annotations.get(KEY_REASON, ""))
-
-
-def _standing_of(
-    member: Member, records: Mapping[str, Record], unreadable: frozenset[str], settings: PoolConfigMap
-) -> Account:
     place = member.place(settings.partition_keys)
     judged = judge(member, place, "", records, unreadable=unreadable)
     if judged.verdict is Verdict.MISCONFIGURED:
         wrong = misconfiguration(member, settings.partition_keys) or ""
-        return Account(member.name, member.type, str(place), AccountUse.MISCONFIGURED, reason=wrong)
+        bad = Account(member.name, member.type, str(place), AccountUse.MISCONFIGURED, reason=wrong)
+        return replace(bad, key_phase=member.key_phase, key_reason=member.annotations.get(KEY_REASON, ""))
     is_by_time = judged.verdict in BY_TIME
     ends = describe_end(member) if member.key_ends_soon else ""
     told = (member.annotations.get(STATE_REASON), judged.why if is_by_time else ends)
     reason = "; ".join(filter(None, told))
-    if member.shared:
-        claims = tuple(_shared_claims(member, records))
-        return Account(
-            secret_name=member.name,
-            type=member.type,
-            partition=str(place),
-            standing=AccountUse(member.state or (judged.verdict if is_by_time else AccountUse.SHARED)),
-            holders=tuple(holder for each in claims for holder in each.holders),
-            since=member.state_since,
-            reason=reason,
-            key_ends=member.key_ends,
-            account_id=member.account_id,
-            used=len(claims),
-            capacity=member.shared_capacity,
-            claims=claims,
-            given_up=is_given_up(member),
-        )
-    record = records.get(member.token.record) if member.token else None
-    record = record if record is not None and record.token == member.token else None
-    is_lost = record is None and judged.verdict in (Verdict.CLAIMED, Verdict.ORPHANED)
-    return Account(
+    account = Account(
         secret_name=member.name,
         type=member.type,
         partition=str(place),
         standing=_standing(member, judged.verdict),
+        since=member.state_since,
+        reason=reason,
+        key_ends=member.key_ends,
+        account_id=member.account_id,
+        given_up=is_given_up(member),
+        brought=BRING_YOUR_OWN in member.annotations,
+        key_phase=member.key_phase,
+        key_reason=member.annotations.get(KEY_REASON, ""),
+    )
+    if member.shared:
+        claims = tuple(_shared_claims(member, records))
+        return replace(
+            account,
+            holders=tuple(holder for each in claims for holder in each.holders),
+            used=len(claims),
+            capacity=member.shared_capacity,
+            claims=claims,
+        )
+    record = records.get(member.token.record) if member.token else None
+    record = record if record is not None and record.token == member.token else None
+    is_lost = record is None and judged.verdict in (Verdict.CLAIMED, Verdict.ORPHANED)
+    return replace(
+        account,
         tenant=record.tenant if record else member.annotations.get(TENANT_ID, member.tenant),
         slot=record.slot if record else None,
         holders=tuple(sorted(record.holders)) if record else (),
         since=member.state_since or (record.since if record else ""),
         reason=judged.why if is_lost else reason,
-        key_ends=member.key_ends,
-        account_id=member.account_id,
         retained=member.origin == Origin.RETAINED and member.token is None,
-        given_up=is_given_up(member),
     )
 
 
@@ -210,7 +209,9 @@ def _shared_claims(member: Member, records: Mapping[str, Record]) -> Iterator[Sh
 
 
 def _standing(member: Member, verdict: Verdict) -> AccountUse:
-    """Return what a dedicated account is to the pool; a claim that is gone holds nothing any more."""
+    """Return what an account is to the pool; a claim that is gone holds nothing any more."""
+    if member.shared:
+        return AccountUse(member.state or (verdict if verdict in BY_TIME else AccountUse.SHARED))
     if verdict is Verdict.ORPHANED:
         return AccountUse.CLAIMED if member.tenant is None else AccountUse.OWNED
     return AccountUse(verdict)

@@ -30,8 +30,11 @@ from components.account_pool.core.calls import (
     Steps,
     Told,
     Unknown,
+    Write,
 )
-from components.account_pool.core.model import JsonObject, Member, Record, Token
+from components.account_pool.core.model import JsonObject, Member
+from components.account_pool.core.records import Record
+from components.account_pool.core.tokens import Token
 from components.errors import Misconfigured, NotAllowed, PoolError
 
 
@@ -139,7 +142,7 @@ def list_side_by_side(first: str, second: str) -> Steps[tuple[list[JsonObject], 
     raise AssertionError
 
 
-def write(call: Create | Replace | Patch | Delete) -> Steps[JsonObject | None]:
+def write(call: Write) -> Steps[JsonObject | None]:
     """One write: the object as it is now, or None if it was not done or that is unknown."""
     answer = yield from _ask(call)
     match answer:

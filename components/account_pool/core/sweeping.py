@@ -18,10 +18,11 @@ from components.account_pool.core import changes
 from components.account_pool.core.calls import Kind, Pause, Replace, Steps
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, with_pool_uid
 from components.account_pool.core.discrepancies import discrepancies, is_of
+from components.account_pool.core.held_claims import finish
 from components.account_pool.core.holders import holder_of
 from components.account_pool.core.judgement import is_restored, may_take, misconfiguration
-from components.account_pool.core.model import Member, Phase, Record, State, Token
-from components.account_pool.core.protocol import finish
+from components.account_pool.core.model import Member, Phase, State
+from components.account_pool.core.records import Record
 from components.account_pool.core.selection import MEMBERS, RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import (
@@ -34,6 +35,7 @@ from components.account_pool.core.steps import (
     replace_record,
     write,
 )
+from components.account_pool.core.tokens import Token
 from components.errors import Misconfigured, Problem
 
 FREED_UNASKED = 5
@@ -41,23 +43,16 @@ FREED_UNASKED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Orphan:
-    """A member that carries a token whose claim is gone."""
-
-    member: str
-    token: Token
-
-
-@dataclass(frozen=True, slots=True)
 class SweepReport:
     """What a sweep did, or would do, and what it leaves to people.
 
-    freed: dead tokens taken off. withheld: dead tokens left on, because they were more than allowed, or
-    nothing was to be written. finished: releases finished, or to be finished. aborted: claims given up.
+    freed: members, for each dead token that was taken off. withheld: for each that was left on, because they
+    were more than allowed, or nothing was to be written. finished: releases finished, or to be finished.
+    aborted: claims given up.
     """
 
-    freed: tuple[Orphan, ...] = ()
-    withheld: tuple[Orphan, ...] = ()
+    freed: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
     finished: tuple[str, ...] = ()
     aborted: tuple[str, ...] = ()
     findings: tuple[Problem, ...] = ()
@@ -82,18 +77,18 @@ def sweep(
         for token in (() if misconfiguration(member, settings.partition_keys) else member.tokens)
         if _is_dead(member, token, snapshot, records)
     ]
-    found = tuple(Orphan(member.name, token) for member, token in orphans)
+    found = tuple(member.name for member, _ in orphans)
     stale = [r for r in records.values() if pending.get(r.name) == r.resource_version]
     releasing = [r for r in records.values() if r.phase is Phase.RELEASING]
     findings = tuple(_findings(namespace, snapshot, settings))
     if not write:
         return SweepReport((), found, tuple(record.name for record in releasing), (), findings)
-    freed: list[Orphan] = []
+    freed: list[str] = []
     if len(orphans) <= most:
-        for orphan, (member, token) in zip(found, orphans, strict=True):
+        for member, token in orphans:
             patch = changes.remove(member, token, records.get(token.record))
             if (yield from change_member(patch)) is not None:
-                freed.append(orphan)
+                freed.append(member.name)
     finished: list[str] = []
     for record in releasing:  # (3)
         if (yield from _finish(record)):
@@ -130,7 +125,7 @@ def _findings(namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap) -
             yield Problem(
                 f"Secret {member.name}",
                 f"it is being cleaned{where}, and it is unknown whether its cleaner still works",
-                "run that cleaner there again under its id; where that cannot be, run"
+                "run that cleaner there again under its id; if that is impossible, run"
                 f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
             )
 
@@ -160,19 +155,19 @@ def recover(namespace: str, *, dry_run: bool) -> Steps[RecoveryReport]:
     """Bind every claim to its member again, then sign the pool, so that claims go on."""
     snapshot = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS)))
     problems = list(snapshot.problems)
-    rebound: list[str] = []
-    intact: list[str] = []
-    lost: list[str] = []
+    became: dict[str, list[str]] = {"rebound": [], "intact": [], "lost": []}
     for record in snapshot.records:
         try:
             standing = yield from _recover(record.name, namespace, dry_run=dry_run)
         except Misconfigured as error:
             problems.append(Problem(error.place, error.problem, error.fix))
             continue
-        {"rebound": rebound, "intact": intact, "lost": lost}[standing].append(record.name)
+        became[standing].append(record.name)
     if not dry_run:
         yield from _sign()
-    return RecoveryReport(tuple(rebound), tuple(intact), tuple(lost), tuple(problems))
+    return RecoveryReport(
+        tuple(became["rebound"]), tuple(became["intact"]), tuple(became["lost"]), tuple(problems)
+    )
 
 
 def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
@@ -183,7 +178,7 @@ def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
         if record is None or record.phase is Phase.RELEASING:
             return "intact"
         member = yield from get_member(record.member)
-        if member is not None and member.carries(record):
+        if member is not None and record.is_carried_by(member):
             return "intact"
         if member is None or not (yield from _is_its_own(member, record)):
             return "intact" if record.phase is Phase.PENDING else "lost"

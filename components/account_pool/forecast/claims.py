@@ -9,12 +9,14 @@ done here to the members that were seen.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from components import errors
 from components.account_pool.core import changes
+from components.account_pool.core.choosing import tokens_to_look_behind
 from components.account_pool.core.consumers import consumer_of, refusal, stack_of
 from components.account_pool.core.holds import describe_hold
 from components.account_pool.core.judgement import (
@@ -27,23 +29,11 @@ from components.account_pool.core.judgement import (
     may_take,
     unusable,
 )
-from components.account_pool.core.model import ClaimRequest, Member, Partition, Phase, Record, State, Token
-from components.account_pool.core.protocol import tokens_to_look_behind
-from components.account_pool.core.selection import in_order
+from components.account_pool.core.model import ClaimRequest, Member, Partition, Phase, State
+from components.account_pool.core.records import Record
+from components.account_pool.core.selection import find_place, in_order
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
-from components.account_pool.core.spilling import find_place
-from components.errors import (
-    Exhausted,
-    LimitReached,
-    LostMember,
-    Misconfigured,
-    NotAllowed,
-    PoolError,
-    QuotaReached,
-    Restored,
-    Withheld,
-    how_many,
-)
+from components.account_pool.core.tokens import Token
 
 NONE_FREE: Final = "expected to find none free"
 """How the text of a claim begins that can expect no account."""
@@ -77,7 +67,7 @@ class ClaimForecast:
     kind: ForecastKind
     text: str
     member: str | None = None
-    refusal: type[PoolError] | None = None
+    refusal: type[errors.PoolError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,119 +86,39 @@ def forecast_claims(
     snapshot: PoolSnapshot,
     requests: Sequence[ClaimRequest],
     partition_keys: Sequence[str],
-    leaving: Iterable[ClaimRequest] = (),
+    leaving: Iterable[Record] = (),
 ) -> tuple[ClaimForecast, ...]:
     """Hand out the pool to all requests together; one forecast per request, in their order.
 
     leaving: the claims this same update releases, which is after it has made all others.
     """
-    return _Allotment(snapshot, partition_keys, tuple(leaving)).allot(requests)
+    return Allotment(snapshot, partition_keys, tuple(leaving)).allot(requests)
 
 
-def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterator[ClaimRequest]:
+def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterator[Record]:
     """Return what the stack of these claims holds and claims no more: it is released after its claims."""
     kept = {claim.holder for claim in claims}
     stacks = {stack_of(holder) for holder in kept} - {None}
     for record in records:
         for holder in record.holders:
             if stack_of(holder) in stacks and holder not in kept and record.phase is not Phase.RELEASING:
-                part = record.partition
-                yield ClaimRequest(
-                    record.tenant, part.type, record.slot, part.given, shared=part.shared, holder=holder
-                )
+                yield record
 
 
 def vacancies(
     snapshot: PoolSnapshot, requests: Sequence[ClaimRequest], partition_keys: Sequence[str]
 ) -> tuple[Vacancy, ...]:
     """Count, for each partition that has members, what is free and what all requests together leave of it."""
-    allotment = _Allotment(snapshot, partition_keys, ())
+    allotment = Allotment(snapshot, partition_keys, ())
     allotment.allot(requests)
     return tuple(allotment.vacancies())
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One account of the type: whether the claim takes it, and why or why not."""
-
-    member: str
-    taken: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What a claim comes to. record: the name of its record; claim: the record, if there is one.
-
-    others: what the tenant has of the type under other slots or in other partitions.
-    candidates: every account of the type, first those the claim would try, in its order.
-    """
-
-    expected: ClaimForecast
-    record: str
-    claim: Record | None
-    others: tuple[Record, ...]
-    candidates: tuple[Candidate, ...]
-
-
-_SERVED: Final = frozenset({ForecastKind.HELD, ForecastKind.REUSE, ForecastKind.OWN, ForecastKind.FREE})
-
-
-def explain(snapshot: PoolSnapshot, request: ClaimRequest, partition_keys: Sequence[str]) -> Explanation:
-    """Return what a claim comes to and why; raises Misconfigured for a request that makes no sense."""
-    wanted = _in_series(request.placed("", partition_keys), snapshot)
-    records = {each.name: each for each in snapshot.records}
-    claim = records.get(wanted.record)
-    allotment = _Allotment(snapshot, partition_keys, ())
-    expected = allotment.allot([request])[0]
-
-    of_type = {name: member for name, member in allotment.members.items() if member.type == request.type}
-    named = [of_type[claim.member]] if claim is not None and claim.member in of_type else []
-    if claim is not None and claim.phase is Phase.RELEASING:
-        named = []
-    usable = [member for member in in_order(wanted, of_type.values()) if member not in named]
-    rest = [member for member in of_type.values() if member not in named and member not in usable]
-    taken = expected.member or (usable[0].name if usable else None)
-    reasons = {member.name: _why_named(member, claim) for member in named if claim is not None}
-    for place, member in enumerate(usable, start=1):
-        why = judge(member, wanted.place, wanted.owner).why
-        reasons[member.name] = f"{why}, number {place} in the order of this claim"
-        if claim is None and snapshot.holds.on(wanted.place):
-            reasons[member.name] = judge(member, wanted.place, wanted.owner, holds=snapshot.holds).why
-    for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.place, m.name)):
-        reasons[member.name] = judge(
-            member, wanted.place, wanted.owner, records, unreadable=snapshot.unreadable
-        ).why
-    served = expected.kind in _SERVED
-    others = (
-        each
-        for each in snapshot.records
-        if (each.tenant, each.partition.type) == (request.tenant, request.type) and each.name != wanted.record
-    )
-    candidates = (Candidate(name, served and name == taken, reason) for name, reason in reasons.items())
-    return Explanation(expected, wanted.record, claim, tuple(others), tuple(candidates))
-
-
-def _why_named(member: Member, claim: Record) -> str:
-    judged = judge(member, claim.partition, claim.tenant_label)
-    try:
-        is_carried = member.carries(claim)
-    except Misconfigured:
-        is_carried = False
-    if is_carried:
-        why = f", and {judged.why}" if unusable(member, claim) else ""
-        return f"the account of this claim ({claim.phase}){why}"
-    if judged.takes:
-        return f"chosen for this claim already ({claim.phase})"
-    why = judged.why if judged.verdict is Verdict.MISCONFIGURED else "but does not carry it"
-    return f"named by this claim ({claim.phase}), {why}"
-
-
-class _Allotment:
+class Allotment:
     """Hands out a pool. members: as the claims leave them before they choose."""
 
     def __init__(
-        self, snapshot: PoolSnapshot, partition_keys: Sequence[str], leaving: Sequence[ClaimRequest]
+        self, snapshot: PoolSnapshot, partition_keys: Sequence[str], leaving: Sequence[Record]
     ) -> None:
         self._census = snapshot
         self._keys = partition_keys
@@ -216,6 +126,8 @@ class _Allotment:
         self.members = {member.name: member for member in snapshot.members}
         self._records = {record.name: record for record in snapshot.records}
         self._given: set[str] = set()
+        self._asked: Counter[Partition] = Counter()
+        self._places: dict[Partition, int] = {}
         self._handed: Counter[Partition] = Counter()
         self._counted: dict[tuple[str, str], set[str]] = {}
         self._owned: dict[str, list[str]] = defaultdict(list)
@@ -223,27 +135,28 @@ class _Allotment:
             self._owned["" if member.shared else member.tenant or ""].append(member.name)
 
     def allot(self, requests: Sequence[ClaimRequest]) -> tuple[ClaimForecast, ...]:
+        """Return what each of these claims comes to, in their order."""
         expected: dict[int, ClaimForecast] = {}
         waiting: dict[int, ClaimRequest] = {}
         for position, request in enumerate(requests):
             try:
-                waiting[position] = _in_series(request.placed("", self._keys), self._census)
-            except Misconfigured as error:
+                waiting[position] = in_series(request.placed("", self._keys), self._census)
+            except errors.Misconfigured as error:
                 expected[position] = _refusal(request, type(error), f"{error.place}: {error.problem}")
-        for allot in (self._unserved, self._present, self._refused, self._own):
+        for allot in (self._unserved, self._present, self._refused, self._own, self._free):
+            self._asked = Counter(wanted.place for wanted in waiting.values())
             for position, wanted in list(waiting.items()):
                 try:
                     forecast = allot(wanted)
-                except PoolError as error:
+                except errors.PoolError as error:
                     forecast = _refusal(wanted, type(error), f"{error.place}: {error.problem}")
                 if forecast is not None:
                     expected[position] = forecast
                     del waiting[position]
-        for position, forecast in self._free(waiting):
-            expected[position] = forecast
         return tuple(expected[position] for position in range(len(requests)))
 
     def vacancies(self) -> Iterator[Vacancy]:
+        """Count what is free of each partition before and after."""
         places: dict[Partition, list[int]] = defaultdict(lambda: [0, 0])
         for member in self._census.members:
             partition = member.place(self._keys)
@@ -273,7 +186,7 @@ class _Allotment:
         for token in tokens:
             record = self._records.get(token.record)
             if is_restored(member, token, record):
-                raise Restored(namespace="", member=member.name)
+                raise errors.Restored(namespace="", member=member.name)
             if token.record not in self._census.unreadable and (record is None or record.token != token):
                 self._remove(self.members[member.name], token, record)
 
@@ -287,7 +200,7 @@ class _Allotment:
     def _present(self, wanted: ClaimRequest) -> ClaimForecast | None:
         """Return what a claim that is there already, or begun, comes to."""
         if wanted.record in self._census.unreadable:
-            raise Misconfigured(
+            raise errors.Misconfigured(
                 place=f"ConfigMap {wanted.record}", problem="the record of this claim cannot be read", fix=""
             )
         self._settle(wanted)
@@ -299,7 +212,7 @@ class _Allotment:
             return self._counted_out(wanted) or _joined(wanted, record, member)
         if record.phase is Phase.BOUND:
             text = f"account {record.member} was deleted or relabelled manually; release the claim first"
-            return _refusal(wanted, LostMember, text, record.member)
+            return _refusal(wanted, errors.LostMember, text, record.member)
         if member is None or member.name in self._given or not may_take(member, record):
             return None
         self._given.add(member.name)
@@ -309,7 +222,7 @@ class _Allotment:
     def _unserved(self, wanted: ClaimRequest) -> ClaimForecast | None:
         """Return why the pool does not serve this consumer; who holds an account keeps it."""
         refused = None if self._is_held(wanted) else refusal(self._census.consumers, wanted)
-        return refused and _refusal(wanted, NotAllowed, f"{refused.place}: {refused.problem}")
+        return refused and _refusal(wanted, errors.NotAllowed, f"{refused.place}: {refused.problem}")
 
     def _is_held(self, wanted: ClaimRequest) -> bool:
         record = self._records.get(wanted.record)
@@ -331,9 +244,9 @@ class _Allotment:
             },
         )
         if wanted.record not in having and len(having) >= most:
-            places = how_many(most, f"{account_type} account")
+            places = errors.how_many(most, f"{account_type} account")
             text = f"consumer {consumer.name} may have {places} at most, and has them"
-            return _refusal(wanted, QuotaReached, f"expected to be refused: {text}")
+            return _refusal(wanted, errors.QuotaReached, f"expected to be refused: {text}")
         having.add(wanted.record)
         return None
 
@@ -341,9 +254,9 @@ class _Allotment:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
         hold = self._census.holds.on(wanted.place)
         if hold is not None and wanted.record not in self._records:
-            return _refusal(wanted, Withheld, describe_hold(*hold))
+            return _refusal(wanted, errors.Withheld, describe_hold(*hold))
         for problem in list_displaced(self._census.records, self._keys):
-            return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.problem}")
+            return _refusal(wanted, errors.Misconfigured, f"{problem.place}: {problem.problem}")
         return None
 
     def _own(self, wanted: ClaimRequest) -> ClaimForecast | None:
@@ -360,54 +273,45 @@ class _Allotment:
         text = f"expected to get {own.name}, its tenant's own"
         return self._limited(wanted, _expect(wanted, ForecastKind.OWN, text, own.name))
 
-    def _free(self, waiting: Mapping[int, ClaimRequest]) -> Iterable[tuple[int, ClaimForecast]]:
-        """Hand out what has no owner, partition by partition: as many claims as there are places."""
-        queues: dict[Partition, list[int]] = defaultdict(list)
-        for position, wanted in waiting.items():
-            queues[wanted.place].append(position)
-        for partition, queue in queues.items():
-            places = sum(_places(m, partition) for m in self.members.values() if m.name not in self._given)
-            for position in queue:
-                wanted = waiting[position]
-                is_left = self._handed[partition] < places
-                if is_left and (refused := self._counted_out(wanted)) is not None:
-                    yield position, refused
-                elif is_left:
-                    self._handed[partition] += 1
-                    which = "the only" if places == 1 else f"any of {places}"
-                    text = f"expected to get {which} free {_accounts(partition, places)}"
-                    yield position, self._limited(wanted, _expect(wanted, ForecastKind.FREE, text))
-                else:
-                    text = self._shortage(partition, places, len(queue))
-                    yield position, _refusal(wanted, Exhausted, text)
+    def _free(self, wanted: ClaimRequest) -> ClaimForecast:
+        """Hand out what has no owner: to as many claims of a partition as there are places."""
+        partition = wanted.place
+        if partition not in self._places:
+            free = (member for name, member in self.members.items() if name not in self._given)
+            self._places[partition] = sum(_places(member, partition) for member in free)
+        places = self._places[partition]
+        if self._handed[partition] >= places:
+            return _refusal(wanted, errors.Exhausted, self._shortage(partition, places))
+        if (refused := self._counted_out(wanted)) is not None:
+            return refused
+        self._handed[partition] += 1
+        which = "the only" if places == 1 else f"any of {places}"
+        text = f"expected to get {which} free {_accounts(partition, places)}"
+        return self._limited(wanted, _expect(wanted, ForecastKind.FREE, text))
 
     def _limited(self, wanted: ClaimRequest, forecast: ClaimForecast) -> ClaimForecast:
         """Return what a claim comes to that helps another to its account and may not use it itself."""
         record = self._records.get(wanted.record)
         return forecast if record is None or record.has_room_for(wanted.holder) else _full(wanted, record)
 
-    def _shortage(self, partition: Partition, places: int, claims: int) -> str:
+    def _shortage(self, partition: Partition, places: int) -> str:
         here = [m for m in self.members.values() if m.place(self._keys) == partition]
         judged = ((m.state or "owned", judge(m, partition, "").verdict) for m in here)
         states = Counter(state for state, one in judged if one not in (Verdict.FREE, *BY_TIME))
         counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State)) + describe_time(here)
-        asked = how_many(claims, "claim")
+        asked = errors.how_many(self._asked[partition], "claim")
         text = f"{NONE_FREE}: {asked} for {places} free {_accounts(partition, places)}; besides {counted}"
         if not any(member.type == partition.type for member in self.members.values()):
             text = f"{NONE_FREE}: {NONE_OF_TYPE}"
-        gone = [f"{one.tenant}/{one.slot}" for one in self._leaving if self._leaves(one, partition)]
+        gone = [f"{one.tenant}/{one.slot}" for one in self._leaving if one.partition == partition]
         if gone:
-            text += f"; this update releases {', '.join(gone)} only after its claims, so run it again then"
+            text += (
+                f"; this update releases {', '.join(gone)} after its claims: run it again once they are free"
+            )
         return text
 
-    def _leaves(self, request: ClaimRequest, partition: Partition) -> bool:
-        try:
-            return request.placed("", self._keys).place == partition
-        except Misconfigured:
-            return False
 
-
-def _in_series(wanted: ClaimRequest, snapshot: PoolSnapshot) -> ClaimRequest:
+def in_series(wanted: ClaimRequest, snapshot: PoolSnapshot) -> ClaimRequest:
     """Return the request where it goes if its slot spills: one that takes no new holder has no room."""
     if not wanted.spill:
         return wanted
@@ -437,7 +341,7 @@ def _stays_with(member: Member, record: Record) -> bool:
     """Whether the member is this claim's, or is so once its label is put back (C4, C8)."""
     if record.phase is Phase.PENDING and unusable(member, record):
         return False
-    return member.carries(record) or member.is_stripped_of(record)
+    return record.is_carried_by(member) or record.is_stripped_from(member)
 
 
 def _places(member: Member, partition: Partition) -> int:
@@ -469,7 +373,7 @@ def _joined(request: ClaimRequest, record: Record, member: Member) -> ClaimForec
     if unusable(member, record):
         state = member.state or "misconfigured"
         text = f"account {member.name} is {state}, so no other tenant may use it"
-        return _refusal(request, Withheld, text, member.name)
+        return _refusal(request, errors.Withheld, text, member.name)
     if not record.has_room_for(request.holder):
         return _full(request, record)
     text = f"expected to reuse {member.name}, which its tenant has"
@@ -478,13 +382,13 @@ def _joined(request: ClaimRequest, record: Record, member: Member) -> ClaimForec
 
 def _full(request: ClaimRequest, record: Record) -> ClaimForecast:
     text = f"account {record.member} has its {record.limit} consumers; raise the limit"
-    return _refusal(request, LimitReached, text, record.member)
+    return _refusal(request, errors.LimitReached, text, record.member)
 
 
 def _refusal(
-    request: ClaimRequest, refusal: type[PoolError], text: str, member: str | None = None
+    request: ClaimRequest, refusal: type[errors.PoolError], text: str, member: str | None = None
 ) -> ClaimForecast:
-    kind = ForecastKind.EXHAUSTED if refusal is Exhausted else ForecastKind.REFUSED
+    kind = ForecastKind.EXHAUSTED if refusal is errors.Exhausted else ForecastKind.REFUSED
     return replace(_expect(request, kind, text, member), refusal=refusal)
 
 

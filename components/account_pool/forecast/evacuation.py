@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from components.account_pool.core.model import ClaimRequest, Member, Record
+from components.account_pool.core.model import ClaimRequest, Member
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import ClaimForecast, ForecastKind, forecast_claims
 
@@ -98,15 +99,21 @@ def among(claim: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
 class Move:
     """What a claim can expect, and under which generation of its slot; None if it is unknown."""
 
+    claim: ClaimRequest
     forecast: ClaimForecast
     generation: int | None
+
+    @property
+    def asked(self) -> ClaimRequest:
+        """The claim as the pool knows it."""
+        return here(self.claim, self.generation)
 
 
 def plan_moves(
     snapshot: PoolSnapshot,
     claims: Sequence[ClaimRequest],
     partition_keys: Sequence[str],
-    leaving: Iterable[ClaimRequest] = (),
+    leaving: Iterable[Record] = (),
 ) -> Sequence[Move]:
     """Return what all claims together can expect, those included that are to leave their account.
 
@@ -126,5 +133,5 @@ def _move(claim: ClaimRequest, standing: SlotStanding, forecast: ClaimForecast) 
     elif standing.leaves is not None and standing.present is not None:
         text = f"keeps {standing.leaves}, which is to be left: {told.text}"
         kept = replace(told, kind=ForecastKind.REUSE, text=text, member=standing.leaves, refusal=None)
-        return Move(kept, standing.present)
-    return Move(told, standing.generation)
+        return Move(claim, kept, standing.present)
+    return Move(claim, told, standing.generation)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from components.account_pool.core.consumers import stack_of
-from components.account_pool.core.model import ClaimRequest, Policy, Record
+from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import NONE_FREE, ClaimForecast, ForecastKind, Vacancy
 from components.account_pool.forecast.evacuation import slot_and_generation
@@ -40,7 +41,6 @@ _CLAIM: Final = re.compile(
     rf"|(?:{NONE_FREE}|account ).*?)(?P<passed>{_PASSED}(?:it|them))?"
 )
 _VACANCY: Final = re.compile(r"(?P<accounts>.+) (?P<after>\d+) of (?P<before>\d+)")
-_BAD: Final = frozenset({ForecastKind.EXHAUSTED, ForecastKind.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def lines(
     news = [(each, each in skipped) for each in expected if each.kind is not ForecastKind.HELD]
     for part in in_lines(news, alike=lambda one: _text(one[0]) if one[1] else id(one[0])):
         (first, is_skipped), *more = part
-        warning = "warning: " if first.kind in _BAD else ""
+        warning = "warning: " if first.refusal else ""
         passed = f"{_PASSED}{'them' if more else 'it'}" if is_skipped else ""
         named = ", ".join(f"{each.tenant}/{each.slot}" for each, _ in part)
         yield f"{warning}{named}: {_text(first)}{passed}"

@@ -9,46 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from components import errors
 from components.account_pool.forecast.claims import NONE_FREE, ClaimForecast
-from components.errors import (
-    Exhausted,
-    LimitReached,
-    LostMember,
-    Misconfigured,
-    NotAllowed,
-    PoolError,
-    QuotaReached,
-    Restored,
-    Unreachable,
-    Withheld,
-)
 
 SKIPPED: Final = "Skipped"
 """Phase of a claim that could not be served, and has no account yet."""
 
-SKIPS: Final[Mapping[type[PoolError], bool]] = {
-    Exhausted: True,
-    LimitReached: True,
-    QuotaReached: True,
-    Withheld: True,
-    LostMember: False,  # resources may still use the account
-    Misconfigured: False,  # it is unknown what the claim has
-    NotAllowed: False,  # the identity that runs this lacks a right, for every claim
-    Restored: False,  # every claim looks dead
-    Unreachable: False,  # it is unknown what became of the claim
+SKIPS: Final[Mapping[type[errors.PoolError], bool]] = {
+    errors.Exhausted: True,
+    errors.LimitReached: True,
+    errors.QuotaReached: True,
+    errors.Withheld: True,
+    errors.LostMember: False,  # resources may still use the account
+    errors.Misconfigured: False,  # it is unknown what the claim has
+    errors.NotAllowed: False,  # the identity that runs this lacks a right, for every claim
+    errors.Restored: False,  # every claim looks dead
+    errors.Unreachable: False,  # it is unknown what became of the claim
 }
 """Every error of a pool: whether it skips the one claim, or fails the update."""
 
-LEFT_TO_OTHERS: Final = frozenset({Exhausted.CODE, QuotaReached.CODE})
+LEFT_TO_OTHERS: Final = frozenset({errors.Exhausted.CODE, errors.QuotaReached.CODE})
 """Codes of claims that are skipped because other claims of the same run get what is free."""
 
 
-def skips(refusal: type[PoolError] | None, *, required: bool) -> bool:
+def skips(refusal: type[errors.PoolError] | None, *, required: bool) -> bool:
     """Whether a claim that is refused so is skipped; one that is required never is."""
     return not required and refusal is not None and SKIPS[refusal]
 
 
-def reason_of(refusal: PoolError) -> dict[str, str]:
+def reason_of(refusal: errors.PoolError) -> dict[str, str]:
     """Return why a claim is skipped, by the keys that states have it under."""
     return {"code": refusal.code, "place": refusal.place, "cause": refusal.problem, "mend": refusal.fix}
 
@@ -60,7 +49,7 @@ def forecast_reason(namespace: str, expected: ClaimForecast) -> dict[str, str]:
         "place": f"pool {namespace}",
         "cause": expected.text.replace(NONE_FREE, f"no free {expected.type} account is left for it"),
         "mend": "add accounts, or clean or release some, and run again"
-        if expected.refusal is Exhausted
+        if expected.refusal is errors.Exhausted
         else "run again once that has changed",
     }
 

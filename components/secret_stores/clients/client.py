@@ -16,10 +16,9 @@ from components.secret_stores.consumers import FindOthers
 from components.secret_stores.json_fields import field_of, object_fields
 
 if TYPE_CHECKING:
-    from components.connection import ClusterTarget
     from components.secret_manager import SecretManagerTarget
-    from components.secret_stores.consumers import Find, RemoteRef
-    from components.secret_stores.model import SecretSelector, ServiceAccountSelector
+    from components.secret_stores.consumers import Find, Place, RemoteRef
+    from components.secret_stores.stack_cluster import StackCluster
 
 
 class Capability(StrEnum):
@@ -31,7 +30,7 @@ class Capability(StrEnum):
 
 
 class Validity(StrEnum):
-    """What a client says of itself once it is made; an unknown one is let through, as ESO does."""
+    """What a client says of itself, in ESO's order; an unknown one is let through, as ESO does."""
 
     READY = "Ready"
     UNKNOWN = "Unknown"
@@ -52,22 +51,6 @@ class Gathered:
 
     contents: Mapping[str, bytes] = field(repr=False)
     version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a push goes to: a key of the store, and one property of it.
-
-    namespace: another than the provider's, of a kind that has some.
-    """
-
-    key: str
-    property_name: str | None = None
-    namespace: str | None = None
-
-    def __str__(self) -> str:
-        key = self.key if self.namespace is None else f"{self.namespace}/{self.key}"
-        return key if self.property_name is None else f"{key}, property {self.property_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +75,8 @@ class SecretsClient(Protocol):
     """
 
     def validate(self) -> Validity:
-        """Whether the place can be used."""
-        ...
+        """Whether the place can be used; where that depends on the secret, nothing is said."""
+        return Validity.UNKNOWN
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a value; None when there is none."""
@@ -124,31 +107,6 @@ class GatheringClient(SecretsClient, Protocol):
         ...
 
 
-class Cluster(Protocol):
-    """What a client may ask of the stack's own cluster, to log in. All raise StoreError."""
-
-    @property
-    def target(self) -> ClusterTarget:
-        """Which cluster it is."""
-        ...
-
-    def secret(self, selector: SecretSelector) -> bytes:
-        """Read the key of a Secret that a selector names; its namespace is resolved."""
-        ...
-
-    def certificates(self, selector: Any) -> str:
-        """Read certificates in PEM from a Secret or ConfigMap; the selector's namespace is resolved."""
-        ...
-
-    def token(self, account: ServiceAccountSelector) -> str:
-        """Have a token made for a ServiceAccount, valid for ten minutes."""
-        ...
-
-    def found(self, path: str, place: str) -> Mapping[str, Any] | None:
-        """Read an object; None when it is not there."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
     """What a client is made from. spec: the kind's model, where every selector says its namespace.
@@ -160,7 +118,7 @@ class ClientRequest:
     title: str
     spec: Any
     caller: str
-    cluster: Cluster
+    cluster: StackCluster
     google: SecretManagerTarget
 
 
@@ -193,8 +151,10 @@ def no_field(place: str, name: str) -> StoreError:
     )
 
 
-def fields_of(value: Value, place: str) -> Gathered:
+def fields_of(value: Value | None, place: str) -> Gathered | None:
     """Take a value apart that is a JSON object. Raises StoreError for any other."""
+    if value is None:
+        return None
     fields = object_fields(value.content)
     if fields is None:
         raise StoreError(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from components.secret_stores.clients.client import (
     ClientRequest,
     Gathered,
     Kept,
-    Place,
     SecretsClient,
     Validity,
     Value,
@@ -21,11 +20,8 @@ from components.secret_stores.clients.client import (
 )
 
 if TYPE_CHECKING:
-    from components.secret_stores.consumers import Find, RemoteRef
+    from components.secret_stores.consumers import Find, Place, RemoteRef
     from components.secret_stores.specs import FakeSpec
-
-_VALIDITY: Final = (Validity.READY, Validity.UNKNOWN, Validity.ERROR)
-"""By ESO's numbers, which `validationResult` gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +41,8 @@ class FakeClient:
         self._pushing = Lock()
 
     def validate(self) -> Validity:
-        """Say what the spec wants said."""
-        return _VALIDITY[self._spec.validation_result or 0]
+        """Say what the spec wants said, by ESO's numbers."""
+        return [*Validity][self._spec.validation_result or 0]
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a value; of several with one key the last, as ESO does."""
@@ -62,8 +58,7 @@ class FakeClient:
 
     def extract(self, ref: RemoteRef) -> Gathered | None:
         """Read the fields of a value that is a JSON object."""
-        value = self.read(ref)
-        return None if value is None else fields_of(value, f"{self._title}: {ref.key}")
+        return fields_of(self.read(ref), f"{self._title}: {ref.key}")
 
     def find(self, wanted: Find) -> Gathered:
         """Read the newest version, by its text, of every secret of such a name."""

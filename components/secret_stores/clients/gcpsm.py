@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import Problem, SecretManagerError, StoreError
@@ -27,10 +27,9 @@ from components.secret_manager import (
 from components.secret_stores.clients.client import (
     ClientRequest,
     Gathered,
+    GatheringClient,
     Kept,
-    Place,
     SecretsClient,
-    Validity,
     Value,
     fields_of,
     gather,
@@ -42,7 +41,7 @@ from components.secret_stores.consumers import RemoteRef
 from components.secret_stores.json_fields import is_json
 
 if TYPE_CHECKING:
-    from components.secret_stores.consumers import Find
+    from components.secret_stores.consumers import Find, Place
     from components.secret_stores.model import SecretSelector
     from components.secret_stores.specs import GcpAuth, GcpSecretManagerSpec
 
@@ -66,34 +65,28 @@ class _Seen:
     newest: int | None
 
 
-class GcpSecretManagerClient:
+@dataclass(frozen=True)
+class GcpSecretManagerClient(GatheringClient):
     """Secrets of one project, the global ones or those of a location.
 
     fetch: whether an older version is read while the newest one is not enabled.
     """
 
-    def __init__(
-        self, manager: SecretManager, project: str, location: str | None = None, *, fetch: bool
-    ) -> None:
-        self._manager = manager
-        self._project = project
-        self._location = location
-        self._fetch = fetch
-
-    def validate(self) -> Validity:
-        """Say nothing: whether a secret may be read depends on the secret."""
-        return Validity.UNKNOWN
+    manager: SecretManager
+    project: str
+    location: str | None = None
+    fetch: bool = field(kw_only=True)
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a version, the newest one unless another is named."""
         name = self._name(ref.key)
         version: int | str | None = ref.version or LATEST
-        if ref.version is None and self._fetch:
+        if ref.version is None and self.fetch:
             version = self._newest_enabled(name)
         if version is None:
             return None
         try:
-            found = self._manager.access(version_name(name, version))
+            found = self.manager.access(version_name(name, version))
         except SecretManagerError as error:
             if error.code == "absent":
                 return None
@@ -104,26 +97,23 @@ class GcpSecretManagerClient:
 
     def extract(self, ref: RemoteRef) -> Gathered | None:
         """Read the fields of a version that is a JSON object."""
-        value = self.read(ref)
-        return None if value is None else fields_of(value, self._name(ref.key))
+        return fields_of(self.read(ref), self._name(ref.key))
 
     def find(self, wanted: Find) -> Gathered:
         """Read the newest version of every secret of such a name, or of such labels."""
         parent = self._name("").removesuffix("/secrets/")
-        if wanted.tags and self._location:
+        if wanted.tags and self.location:
             problem = (
                 "External Secrets Operator finds no secret of a location by labels, so neither back end does"
             )
             raise StoreError(code="refused", place=parent, problem=problem, fix="find them by name")
         found: dict[str, Value] = {}
-        for name in self._manager.secrets(parent, wanted.tags or {}):
+        for name in self.manager.secrets(parent, wanted.tags or {}):
             if matches(wanted, name):
                 value = self.read(RemoteRef(key=name))
                 if value is None:
-                    problem, fix = (
-                        "it has no version, and is among those that are meant",
-                        "add one, or exclude it",
-                    )
+                    problem = "it has no version, and is among those that are meant"
+                    fix = "add one, or exclude it"
                     raise StoreError(code="absent", place=self._name(name), problem=problem, fix=fix)
                 found[name] = value
         return gather(found)
@@ -134,12 +124,12 @@ class GcpSecretManagerClient:
         To External Secrets Operator a secret exists while a version is enabled; another owner's always does.
         """
         name = self._name(place.key)
-        entry = self._manager.secret(name)
+        entry = self.manager.secret(name)
         if entry is None:
             return None
         newest = self._newest(name)
         enabled = newest is not None and newest.state is VersionState.ENABLED
-        content = self._manager.access(newest.name).content if newest and enabled else None
+        content = self.manager.access(newest.name).content if newest and enabled else None
         owned = entry.labels.get(PUSHED_BY) == owner_label(owner)
         seen = _Seen(entry.etag, newest and newest.number)
         exists = enabled or not owned or self._newest_enabled(name) is not None
@@ -153,11 +143,11 @@ class GcpSecretManagerClient:
         """
         name = self._name(place.key)
         if over is None:
-            if not self._manager.create(name, {PUSHED_BY: owner_label(owner)}):
+            if not self.manager.create(name, {PUSHED_BY: owner_label(owner)}):
                 return False
         elif self._moved(name, over):
             return False
-        self._manager.add(name, content)
+        self.manager.add(name, content)
         return True
 
     def remove(self, place: Place, seen: Kept) -> bool:
@@ -165,22 +155,22 @@ class GcpSecretManagerClient:
         name = self._name(place.key)
         if self._moved(name, seen):
             return False
-        self._manager.delete(name, seen.edition.etag)
+        self.manager.delete(name, seen.edition.etag)
         return True
 
     def _name(self, key: str) -> str:
-        return secret_name(self._project, key, self._location)
+        return secret_name(self.project, key, self.location)
 
     def _moved(self, name: str, seen: Kept) -> bool:
         newest = self._newest(name)
         return (newest and newest.number) != seen.edition.newest
 
     def _newest(self, name: str) -> Version | None:
-        return next(iter(self._manager.versions(name)), None)
+        return next(iter(self.manager.versions(name)), None)
 
     def _newest_enabled(self, name: str) -> int | None:
         try:
-            versions = self._manager.versions(name)
+            versions = self.manager.versions(name)
         except SecretManagerError as error:
             if error.code == "absent":
                 return None

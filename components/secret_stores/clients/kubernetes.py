@@ -14,20 +14,21 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from components.connection import Connection, NoReply, Reply, Untrusted, configuration_of
+from components.cluster_target import configuration_of
+from components.connection import Connection, NoReply, Reply, Untrusted
 from components.errors import Problem, StoreError
 from components.go_json import write_texts
 from components.http_answers import HttpOutcome
 from components.importing import IMPORT_LOCK
 from components.labels import PREFIX
+from components.projection.kubernetes_secrets import KubernetesSecrets, collection_of
+from components.projection.model import JsonObject, SecretRef, annotations_of, data_of
 from components.secret_stores.clients.client import (
     ClientRequest,
-    Cluster,
     Gathered,
+    GatheringClient,
     Kept,
-    Place,
     SecretsClient,
-    Validity,
     Value,
     gather,
     matches,
@@ -39,40 +40,32 @@ from components.secret_stores.spec_faults import is_certificates
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
-    from components.secret_stores.consumers import Find, RemoteRef
+    from components.secret_stores.consumers import Find, Place, RemoteRef
     from components.secret_stores.specs import KubernetesServer, KubernetesSpec
+    from components.secret_stores.stack_cluster import StackCluster
 
 PUSHED_BY: Final = f"{PREFIX}pushed-by"
 """Annotation of a Secret that a push wrote; without it a Secret is another owner's and never touched."""
 
-_FIELD_MANAGER: Final = "?fieldManager=credfleet-stores"
 
-
-class KubernetesClient:
+class KubernetesClient(KubernetesSecrets, GatheringClient):
     """Secrets of one namespace behind a connection.
 
-    foreign: whether the server is another than the stack's own; its words are never repeated then, for it has
-    seen values.
+    namespace: the one whose Secrets it reads. foreign: whether the server is another than the stack's own;
+    its words are never repeated then, for it has seen values.
     """
 
+    MANAGER = "credfleet-stores"
+
     def __init__(self, title: str, connection: Connection, namespace: str, *, foreign: bool) -> None:
+        super().__init__(connection)
         self._title = title
-        self._connection = connection
-        self._namespace = namespace
+        self.namespace = namespace
         self._foreign = foreign
-
-    @property
-    def namespace(self) -> str:
-        """The namespace whose Secrets it reads."""
-        return self._namespace
-
-    def validate(self) -> Validity:
-        """Say nothing: whether a Secret may be read depends on the Secret."""
-        return Validity.UNKNOWN
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a key of a Secret; without a property all of it, as a JSON object of texts."""
-        secret = self._secret(ref.key)
+        secret = self.get(SecretRef(self.namespace, ref.key))
         if secret is None:
             return None
         data = _data(secret)
@@ -81,14 +74,15 @@ class KubernetesClient:
 
     def extract(self, ref: RemoteRef) -> Gathered | None:
         """Read all keys of a Secret."""
-        secret = self._secret(ref.key)
+        secret = self.get(SecretRef(self.namespace, ref.key))
         return None if secret is None else Gathered(_data(secret), _version(secret))
 
     def find(self, wanted: Find) -> Gathered:
         """Read every Secret of such a name, or of such labels, each as a JSON object of texts."""
         labels = ",".join(f"{key}={value}" for key, value in (wanted.tags or {}).items())
-        path = f"{self._path()}?labelSelector={quote(labels, safe='')}" if labels else self._path()
-        reply = self._call("GET", path, f"(labels {labels})" if labels else "(all)")
+        selector = f"?labelSelector={quote(labels, safe='')}" if labels else ""
+        meant = SecretRef(self.namespace, f"(labels {labels})" if labels else "(all)")
+        reply = self._call("GET", collection_of(self.namespace) + selector, meant)
         items: list[dict[str, Any]] = reply.body.get("items") or []
         return gather(
             {
@@ -100,75 +94,47 @@ class KubernetesClient:
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there."""
-        secret = self._secret(place.key, place.namespace)
+        secret = self.get(SecretRef(place.namespace or self.namespace, place.key))
         if secret is None:
             return None
-        owned = (secret["metadata"].get("annotations") or {}).get(PUSHED_BY) == owner
-        found = (secret.get("data") or {}).get(place.property_name)
+        owned = annotations_of(secret).get(PUSHED_BY) == owner
+        found = data_of(secret).get(place.property_name or "")
         return Kept(None if found is None else base64.b64decode(found), owned=owned, edition=secret)
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
         """Write one key; the other keys of the Secret stay."""
-        namespace = place.namespace or self._namespace
         if over is None:
-            metadata: dict[str, Any] = {"name": place.key, "namespace": namespace}
-            secret: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"}
+            metadata: JsonObject = {"name": place.key, "namespace": place.namespace or self.namespace}
+            secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"}
         else:
             secret, metadata = over.edition, over.edition["metadata"]
         annotations = {**(metadata.get("annotations") or {}), PUSHED_BY: owner}
-        body = {
-            **secret,
-            "metadata": {**metadata, "annotations": annotations},
-            "data": {
-                **(secret.get("data") or {}),
-                str(place.property_name): base64.b64encode(content).decode(),
-            },
-        }
-        method, name = ("POST", None) if over is None else ("PUT", place.key)
-        path = self._path(name, namespace) + _FIELD_MANAGER
-        return self._done(self._call(method, path, place.key, body, namespace=namespace))
+        data = {**data_of(secret), str(place.property_name): base64.b64encode(content).decode()}
+        body = {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data}
+        return (self.create(body) if over is None else self.replace(body)) is not None
 
     def remove(self, place: Place, seen: Kept) -> bool:
         """Remove one key, and the Secret with its last one."""
-        secret, metadata = seen.edition, seen.edition["metadata"]
-        rest = {key: value for key, value in (secret.get("data") or {}).items() if key != place.property_name}
-        path = self._path(place.key, place.namespace)
+        secret: JsonObject = seen.edition
+        rest = {key: value for key, value in data_of(secret).items() if key != place.property_name}
         if rest:
-            body, path = {**secret, "data": rest}, path + _FIELD_MANAGER
-            return self._done(self._call("PUT", path, place.key, body, namespace=place.namespace))
-        conditions = {
-            "preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-        }
-        reply = self._call("DELETE", path, place.key, conditions, namespace=place.namespace)
-        return reply.answer is HttpOutcome.ABSENT or self._done(reply)
+            return self.replace({**secret, "data": rest}) is not None
+        return self.delete(secret)
 
-    def _secret(self, name: str, namespace: str | None = None) -> dict[str, Any] | None:
-        reply = self._call("GET", self._path(name, namespace), name, namespace=namespace)
-        return None if reply.answer is HttpOutcome.ABSENT else reply.body
-
-    def _call(
-        self,
-        method: str,
-        path: str,
-        key: str,
-        body: dict[str, Any] | None = None,
-        *,
-        namespace: str | None = None,
-    ) -> Reply:
-        name = f"{namespace or self._namespace}/{key}"
+    def _call(self, method: str, path: str, ref: SecretRef, body: JsonObject | None = None) -> Reply:
         try:
             reply = self._connection.call(method, path, body=body)
         except Untrusted:
             problem = "no authority that the provider trusts signed the API server's certificate"
             fix = "give server.caBundle or server.caProvider with the certificates of its authority"
-            raise self._failed("misconfigured", name, problem, fix) from None
+            raise self._failed("misconfigured", ref, problem, fix) from None
         except NoReply as silence:
             said = "" if self._foreign else f" ({silence})"
             problem = f"the API server does not answer{said}"
-            raise self._failed("unreachable", name, problem, "run again once it does") from None
+            raise self._failed("unreachable", ref, problem, "run again once it does") from None
         if method == "POST" and reply.lacks_namespace:
-            problem = f"there is no namespace {namespace or self._namespace}, or it is being deleted"
-            raise self._failed("absent", name, problem, "create it, or correct remoteNamespace")
+            problem = f"there is no namespace {ref.namespace}, or it is being deleted"
+            raise self._failed("absent", ref, problem, "create it, or correct remoteNamespace")
         said = f"HTTP {reply.status}" if self._foreign else reply.text
         refused = f"the API server refused to {method} it: {said if self._foreign else reply.reason}"
         match reply.answer:
@@ -176,33 +142,25 @@ class KubernetesClient:
                 problem = (
                     f"the API server rejects the token or certificate of the provider's identity: {said}"
                 )
-                raise self._failed("not-allowed", name, problem, "put a valid one where its auth names it")
+                raise self._failed("not-allowed", ref, problem, "put a valid one where its auth names it")
             case HttpOutcome.NOT_ALLOWED:
                 problem = f"the API server does not let the provider's identity {method} it: {said}"
                 raise self._failed(
-                    "not-allowed", name, problem, "grant it by a Role there, or read what it may"
+                    "not-allowed", ref, problem, "grant it by a Role there, or read what it may"
                 )
             case HttpOutcome.UNREACHABLE:
-                raise self._failed("unreachable", name, refused, "run again")
+                raise self._failed("unreachable", ref, refused, "run again")
             case HttpOutcome.REFUSED:
-                raise self._failed("refused", name, refused, "see what is there and what its server takes")
+                raise self._failed("refused", ref, refused, "see what is there and what its server takes")
             case _:
                 return reply
 
-    def _failed(self, code: str, name: str, problem: str, fix: str) -> StoreError:
-        return StoreError(code=code, place=f"{self._title}: Secret {name}", problem=problem, fix=fix)
-
-    def _path(self, name: str | None = None, namespace: str | None = None) -> str:
-        path = f"/api/v1/namespaces/{quote(namespace or self._namespace, safe='')}/secrets"
-        return path if name is None else f"{path}/{quote(name, safe='')}"
-
-    @staticmethod
-    def _done(reply: Reply) -> bool:
-        return reply.answer is HttpOutcome.DONE
+    def _failed(self, code: str, ref: SecretRef, problem: str, fix: str) -> StoreError:
+        return StoreError(code=code, place=f"{self._title}: {ref.place}", problem=problem, fix=fix)
 
 
-def _data(secret: Mapping[str, Any]) -> Mapping[str, bytes]:
-    return {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
+def _data(secret: JsonObject) -> Mapping[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in data_of(secret).items()}
 
 
 def _version(secret: Mapping[str, Any]) -> str:
@@ -256,7 +214,7 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
     )
 
 
-def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> Configuration:
+def _address(server: KubernetesServer | None, cluster: StackCluster, title: str) -> Configuration:
     """Say where the API server is and what it is known by, and nothing of who asks."""
     with IMPORT_LOCK:
         from kubernetes.client import Configuration
@@ -264,12 +222,7 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
     configuration = Configuration()
     if not is_foreign(server):
         if (strange := strange_certificates(server, cluster)) is not None:
-            raise StoreError(
-                code="misconfigured",
-                place=f"{title}: {strange.place}",
-                problem=strange.problem,
-                fix=strange.fix,
-            )
+            raise StoreError.of(strange, "misconfigured", f"{title}: {strange.place}")
         own = configuration_of(cluster.target)
         for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):
             setattr(configuration, name, getattr(own, name))

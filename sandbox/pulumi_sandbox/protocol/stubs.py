@@ -2,15 +2,12 @@
 
 `import pulumi` costs a provider 0.4 s of CPU that nothing here needs. The stubs import each other
 relatively, so they load just as well from a package of another name. They share one descriptor pool with
-the SDK's own copies, hence one set of message classes: a process may use both. `google.rpc.Status` is taken
-from Google's package: the SDK's copy would keep Google's clients from being imported in this process.
+the SDK's own copies, hence one set of message classes: a process may use both.
 """
 
 # ruff: noqa: PLC0414 - other modules take them from here
 
 from typing import TYPE_CHECKING, Final
-
-from google.rpc import status_pb2 as status_pb2
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import plugin_pb2 as plugin_pb2
@@ -32,10 +29,5 @@ else:
         return importlib.import_module(f"{_PACKAGE.__name__}.{name}")
 
 
-MAX_MESSAGE_BYTES: Final = 400 * 1024 * 1024
-"""The limit of the SDK and of the CLI; gRPC's own default is 4 MiB."""
-
-CHANNEL_OPTIONS: Final = (
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-)
+CHANNEL_OPTIONS: Final = [(f"grpc.max_{way}_message_length", 400 << 20) for way in ("send", "receive")]
+"""The limits of the SDK and of the CLI; gRPC's own are 4 MiB."""

@@ -7,11 +7,9 @@ place inside the properties of a resource: `a.b[0]["c.d"]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
-
-from pulumi_sandbox.errors import SandboxError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +41,34 @@ MASK: Final = "[secret]"
 UNKNOWN: Final = Unknown()
 
 
+def walk(value: Value, *, is_secret: bool = False) -> Iterator[tuple[Value, bool]]:
+    """Yield the value and every part of it, at any depth, and whether the part is in a secret."""
+    yield value, is_secret
+    if isinstance(value, Secret):
+        yield from walk(value.value, is_secret=True)
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from walk(item, is_secret=is_secret)
+
+
 def contains_secret(value: Value) -> bool:
     """Whether a secret is in the value, at any depth."""
-    return _any(value, lambda part: isinstance(part, Secret))
+    return any(isinstance(part, Secret) for part, _ in walk(value))
 
 
 def contains_unknown(value: Value) -> bool:
     """Whether an unknown is in the value, at any depth, inside secrets too."""
-    return _any(value, lambda part: isinstance(part, Unknown))
+    return any(isinstance(part, Unknown) for part, _ in walk(value))
 
 
 def reveal(value: Value) -> Value:
     """Return the value with every secret, at any depth, replaced by what it holds."""
-    if isinstance(value, Secret):
-        return reveal(value.value)
-    return _map(value, reveal)
+    value = _bare(value)
+    if isinstance(value, list):
+        return [reveal(item) for item in value]
+    if isinstance(value, dict):
+        return {key: reveal(item) for key, item in value.items()}
+    return value
 
 
 def conceal(value: Value) -> Value:
@@ -129,28 +140,6 @@ def _bare(value: Value) -> Value:
     return value
 
 
-def _any(value: Value, test: Callable[[Value], bool]) -> bool:
-    if test(value):
-        return True
-    match value:
-        case Secret():
-            return _any(value.value, test)
-        case list():
-            return any(_any(item, test) for item in value)
-        case dict():
-            return any(_any(item, test) for item in value.values())
-        case _:
-            return False
-
-
-def _map(value: Value, change: Callable[[Value], Value]) -> Value:
-    if isinstance(value, list):
-        return [change(item) for item in value]
-    if isinstance(value, dict):
-        return {key: change(item) for key, item in value.items()}
-    return value
-
-
 def _conceal_like(value: Value, model: Value) -> Value:
     if isinstance(model, Secret):
         return conceal(value)
@@ -171,28 +160,15 @@ _ELEMENT: Final = re.compile(
 
 
 def parse_path(text: str) -> Path:
-    """Read a path as the engine writes it.
-
-    Raises SandboxError `path-invalid`, for a bracket or quote left open, an empty name, or a leading dot.
-    """
+    """Read a path as the engine writes it, which refuses any that cannot be read."""
     elements: list[str | int] = []
-    at = 0
-    while at < len(text):
-        found = None if text.startswith(".") else _ELEMENT.match(text, at)
-        if found is None:
-            raise SandboxError(
-                code="path-invalid",
-                place=f"property path {text!r}",
-                problem=f"it cannot be read from character {at + 1} on",
-                fix='write names with dots, indices and odd names in brackets: a.b[0]["c.d"]',
-            )
+    for found in _ELEMENT.finditer(text):
         if found["quoted"] is not None:
             elements.append(found["quoted"].replace('\\"', '"'))
         elif found["index"] is not None:
             elements.append("*" if found["index"] == "*" else int(found["index"]))
         else:
             elements.append(found["name"])
-        at = found.end()
     return tuple(elements)
 
 
@@ -219,13 +195,11 @@ def covers(pattern: Path, path: Path) -> bool:
 def get(value: Value, path: Path) -> tuple[bool, Value]:
     """Return whether there is something at the path, and what; secrets on the way are looked into."""
     for element in path:
-        while isinstance(value, Secret):
-            value = value.value
-        match value, element:
-            case dict(), str() if element in value:
-                value = value[element]
-            case list(), int() if element < len(value):
-                value = value[element]
+        match _bare(value), element:
+            case dict() as there, str() if element in there:
+                value = there[element]
+            case list() as there, int() if element < len(there):
+                value = there[element]
             case _:
                 return False, None
     return True, value
@@ -234,47 +208,23 @@ def get(value: Value, path: Path) -> tuple[bool, Value]:
 Kind: TypeAlias = Literal["add", "delete", "update"]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One place where old and new differ."""
-
-    path: Path
-    kind: Kind
-
-
-def differences(old: Properties, new: Properties, path: Path = ()) -> list[Difference]:
-    """List where the properties differ, in the order of their paths.
+def differences(old: Value, new: Value, path: Path = ()) -> Iterator[tuple[Path, Kind]]:
+    """Yield each place where the values differ, and how, in the order of their paths.
 
     Objects and lists are followed as deep as both sides have them; secrets are compared by what they hold, so
     a value that merely became secret is no difference; a null is as good as an absent property.
     """
-    found: list[Difference] = []
-    for key in sorted(old.keys() | new.keys()):
-        found += _values((*path, key), old.get(key), new.get(key))
-    return found
-
-
-def _values(path: Path, old: Value, new: Value) -> list[Difference]:
-    while isinstance(old, Secret):
-        old = old.value
-    while isinstance(new, Secret):
-        new = new.value
+    old, new = _bare(old), _bare(new)
     if isinstance(old, dict) and isinstance(new, dict):
-        return differences(old, new, path)
-    if isinstance(old, list) and isinstance(new, list):
-        return _lists(path, old, new)
-    if equal(old, new):
-        return []
-    return [Difference(path, "add" if old is None else "delete" if new is None else "update")]
-
-
-def _lists(path: Path, old: list[Value], new: list[Value]) -> list[Difference]:
-    found: list[Difference] = []
-    for index in range(max(len(old), len(new))):
-        if index >= len(old):
-            found.append(Difference((*path, index), "add"))
-        elif index >= len(new):
-            found.append(Difference((*path, index), "delete"))
-        else:
-            found += _values((*path, index), old[index], new[index])
-    return found
+        for key in sorted(old.keys() | new.keys()):
+            yield from differences(old.get(key), new.get(key), (*path, key))
+    elif isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            if index >= len(new):
+                yield (*path, index), "delete"
+            elif index >= len(old):
+                yield (*path, index), "add"
+            else:
+                yield from differences(old[index], new[index], (*path, index))
+    elif not equal(old, new):
+        yield path, "add" if old is None else "delete" if new is None else "update"

@@ -1,17 +1,11 @@
-"""Property values as gRPC messages carry them: protobuf Structs with tagged objects.
+"""Property values as messages and states carry them: JSON with the marks of Pulumi's SDKs."""
 
-Every value of every resource passes here several times in each deployment, so each is walked once, message
-and value together, with no copy in between. The marks of special values are in Pulumi's SDKs as well.
-"""
-
-import math
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from google.protobuf import struct_pb2
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import UNKNOWN, Json, Properties, Secret, Unknown, Value
 
 KEY: Final = "4dabf18193072939515e22adb298388d"
@@ -81,70 +75,17 @@ def decode(struct: struct_pb2.Struct) -> Properties:
 
     Output values become secrets and unknowns, without their dependencies.
     """
-    fields = struct.fields
-    return {key: _read(fields[key], key) for key in sorted(fields)}
-
-
-def encode(properties: Properties) -> struct_pb2.Struct:
-    """Write properties."""
-    struct = struct_pb2.Struct()
-    _fill(struct, properties)
-    return struct
-
-
-def _fill(struct: struct_pb2.Struct, properties: Properties) -> None:
-    for key, value in properties.items():
-        _write(struct.fields[key], value)
-
-
-def _write(target: struct_pb2.Value, value: Value) -> None:
-    if isinstance(value, str):
-        target.string_value = value
-    elif isinstance(value, dict):
-        target.struct_value.SetInParent()
-        _fill(target.struct_value, value)
-    elif value is None:
-        target.null_value = struct_pb2.NULL_VALUE
-    elif isinstance(value, bool):
-        target.bool_value = value
-    elif isinstance(value, int | float):
-        target.number_value = value
-    elif isinstance(value, list):
-        target.list_value.SetInParent()
-        for item in value:
-            _write(target.list_value.values.add(), item)
-    elif isinstance(value, Secret):
-        fields = target.struct_value.fields
-        fields[KEY].string_value = SECRET
-        _write(fields["value"], value.value)
-    else:
-        target.string_value = UNKNOWN_MARK
-
-
-def _read(value: struct_pb2.Value, place: str) -> Value:
-    kind = value.WhichOneof("kind")
-    if kind == "string_value":
-        text = value.string_value
-        return UNKNOWN if text in UNKNOWNS else text
-    if kind == "struct_value":
-        fields = value.struct_value.fields
-        if KEY in fields:
-            return untag(MessageToDict(value), _read_secret, place)
-        return {key: _read(fields[key], key) for key in sorted(fields)}
-    if kind == "list_value":
-        return [_read(item, place) for item in value.list_value.values]
-    if kind == "number_value":
-        number = value.number_value
-        if not math.isfinite(number):
-            raise SandboxError(
-                code="number-not-finite",
-                place=f"property {place}" if place else "a property",
-                problem=f"it is {number}, which no state can hold",
-                fix="give a number, or a text",
-            )
-        return int(number) if number.is_integer() else number
-    return value.bool_value if kind == "bool_value" else None
+    return cast("Properties", untag(MessageToDict(struct), _read_secret))
 
 
 def _read_secret(json: Mapping[str, Json], place: str) -> Value:
     return Secret(untag(json.get("value"), _read_secret, place))
+
+
+def encode(properties: Properties) -> struct_pb2.Struct:
+    """Write properties."""
+    return ParseDict(cast("dict[str, Any]", tag(properties, _write_secret)), struct_pb2.Struct())
+
+
+def _write_secret(secret: Secret) -> Json:
+    return {KEY: SECRET, "value": tag(secret.value, _write_secret)}

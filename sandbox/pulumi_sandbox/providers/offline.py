@@ -19,18 +19,16 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers import UNSEEN
 from pulumi_sandbox.providers.azure_native.package import package as azure_native
-from pulumi_sandbox.providers.contract import Package, Problem, Provider, State
+from pulumi_sandbox.providers.contract import Function, Package, Problem, Provider, ResourceKind, State
+from pulumi_sandbox.providers.gcp.package import GET_SECRETS, SECRET, shown
 from pulumi_sandbox.providers.gcp.package import package as gcp
-from pulumi_sandbox.providers.gcp.package import shown
-from pulumi_sandbox.providers.kubernetes import objects, options
-from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.kubernetes import objects
+from pulumi_sandbox.providers.kubernetes.connection import Connection, KubernetesOptions
 from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind
-from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
+from pulumi_sandbox.providers.kubernetes.provider import KubernetesObject, of_cluster
 from pulumi_sandbox.providers.kubernetes.provider import package as kubernetes
 from pulumi_sandbox.providers.server import serve
 
-_GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
-_GCP_SECRET: Final = "gcp:secretmanager/secret:Secret"  # noqa: S105 - the name of a type
 _OF_THE_CLUSTER: Final = frozenset(
     {
         "ClusterRole",
@@ -46,31 +44,39 @@ Recorded = Mapping[str, tuple[str, str, Properties]]
 """URN → type, id and outputs of what a state has."""
 
 
-def offline(package: str, recorded: Recorded) -> Package:
-    """Return a package that answers by what is recorded."""
-    match package:
-        case "kubernetes":
-            return replace(kubernetes(), configure=partial(_kubernetes, recorded), problems=_anything)
-        case "gcp":
-            return _Silent.over(gcp(), recorded)
-        case _:
-            return _Silent.over(azure_native(), recorded)
+_PACKAGES: Final = {"azure-native": azure_native, "gcp": gcp, "kubernetes": kubernetes}
 
 
-def _anything(_options: Properties) -> list[Problem]:
-    """Take options that a local provider could not serve: those of genuine clouds."""
+def offline(name: str, recorded: Recorded) -> Package:
+    """Return a package that answers by what is recorded.
+
+    It takes options and inputs that a local provider could not serve: those of genuine clouds.
+    """
+    package = _PACKAGES[name]()
+
+    def configure(given: Mapping[str, str]) -> Provider:
+        if name == "kubernetes":
+            provider = of_cluster(given, lambda chosen: _NoConnection(chosen, recorded), _Object)
+        else:
+            provider = package.configure(given)
+
+        def kind(urn: str) -> ResourceKind | None:
+            found = provider.kind(urn)
+            return found and cast("ResourceKind", _Silent(found, urn, recorded))
+
+        return replace(provider, kind=kind, function=partial(_function, recorded))
+
+    return replace(package, configure=configure, problems=_no_problems)
+
+
+def _no_problems(_options: Properties) -> list[Problem]:
     return []
-
-
-def _kubernetes(recorded: Recorded, given: Mapping[str, str]) -> Provider:
-    chosen = options.read(given)
-    return _Kubernetes(chosen, recorded)
 
 
 class _NoConnection(Connection):
     """No connection: which kinds are in namespaces is told by what is recorded."""
 
-    def __init__(self, chosen: options.KubernetesOptions, recorded: Recorded) -> None:
+    def __init__(self, chosen: KubernetesOptions, recorded: Recorded) -> None:
         super().__init__(chosen)
         self._wide = {
             objects.of_type(type_)
@@ -95,101 +101,59 @@ class _NoConnection(Connection):
         raise _unasked("the Kubernetes API")
 
 
-class _Kubernetes(KubernetesProvider):
-    """Objects as they are recorded."""
+class _Object(KubernetesObject):
+    """An object of which no server is asked what it would become."""
 
-    def __init__(self, chosen: options.KubernetesOptions, recorded: Recorded) -> None:
-        super().__init__(chosen, _NoConnection(chosen, recorded))
-        self._recorded = recorded
-
-    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
-        """Take what only the local provider does not serve."""
-        return _taken(*super().check(urn, old, new))
-
-    def create(self, urn: str, new: Properties, *, preview: bool) -> State:
+    def preview_create(self, new: Properties) -> Properties:
         """Return the inputs."""
-        return State("", new, {}) if preview else super().create(urn, new, preview=False)
+        return new
 
-    def update(self, urn: str, old: State, new: Properties, *, preview: bool) -> State:
+    def preview_update(self, old: State, new: Properties) -> Properties:
         """Return what is recorded, with the new inputs over it."""
-        if not preview:
-            return super().update(urn, old, new, preview=False)
-        own = {key: value for key, value in objects.live_object(old.outputs).items() if key != "status"}
-        return State("", objects.concealed(_over(own, objects.plain(new)), new), {})
-
-    def read(self, urn: str, old: State) -> State:
-        """Return what is recorded."""
-        return _as_recorded(self._recorded, urn, old)
+        own = objects.without_status(objects.live_object(old.outputs))
+        return objects.concealed(objects.merged(own, objects.folded(new)))
 
 
 class _Silent:
-    """Another provider, of which only that is asked which needs no answer from outside."""
+    """Another kind, of which only that is asked which needs no answer from outside."""
 
-    def __init__(self, provider: Provider, recorded: Recorded) -> None:
-        self._provider = provider
+    def __init__(self, kind: ResourceKind, urn: str, recorded: Recorded) -> None:
+        self._kind = kind
+        self._urn = urn
         self._recorded = recorded
 
-    @classmethod
-    def over(cls, package: Package, recorded: Recorded) -> Package:
-        """Return the package with its providers silenced."""
-
-        def configure(given: Mapping[str, str]) -> Provider:
-            return cast("Provider", cls(package.configure(given), recorded))
-
-        return replace(package, configure=configure, problems=_anything)
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._provider, name)
+        return getattr(self._kind, name)
 
-    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
+    def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """Take what only the local provider does not serve."""
-        return _taken(*self._provider.check(urn, old, new))
+        inputs, problems = self._kind.check(old, new)
+        return inputs, [problem for problem in problems if not problem.unserved]
 
-    def read(self, urn: str, old: State) -> State:
+    def read(self, old: State) -> State:
         """Return what is recorded."""
-        return _as_recorded(self._recorded, urn, old)
+        _, id_, outputs = self._recorded.get(self._urn, ("", "", {}))
+        if id_ != old.id:  # it was not looked at when the state was recorded
+            outputs = self._recorded[UNSEEN][2]
+        return State(old.id, outputs, old.inputs)
 
-    def invoke(self, token: str, args: Properties) -> Properties:
-        """Answer from what is recorded: the entries of a project in Secret Manager."""
-        if token != _GET_SECRETS:
-            raise _unasked(token)
+
+def _function(recorded: Recorded, token: str) -> Function:
+    """Answer from what is recorded: the entries of a project in Secret Manager."""
+    if token != GET_SECRETS:
+        raise _unasked(token)
+
+    def get_secrets(args: Properties) -> Properties:
         project = args.get("project")
-        entries = [each for type_, _, each in self._recorded.values() if type_ == _GCP_SECRET]
-        found = [
+        found: list[Value] = [
             {**shown(each), "project": project, "secretId": each.get("secretId")}
-            for each in entries
-            if each.get("project") == project
+            for type_, _, each in recorded.values()
+            if type_ == SECRET and each.get("project") == project
         ]
-        return {
-            "filter": args.get("filter"),
-            "id": f"projects/{project}/secrets",
-            "project": project,
-            "secrets": cast("list[Value]", found),
-        }
+        name = f"projects/{project}/secrets"
+        return {"filter": args.get("filter"), "id": name, "project": project, "secrets": found}
 
-
-def _taken(inputs: Properties, problems: list[Problem]) -> tuple[Properties, list[Problem]]:
-    return inputs, [problem for problem in problems if not problem.unserved]
-
-
-def _as_recorded(recorded: Recorded, urn: str, old: State) -> State:
-    _, id_, outputs = recorded.get(urn, ("", "", {}))
-    if id_ != old.id:  # it was not looked at when the state was recorded
-        return State(old.id, recorded[UNSEEN][2], old.inputs)
-    return State(old.id, outputs, old.inputs)
-
-
-def _over(below: Properties, above: Properties) -> Properties:
-    """Lay objects over each other, as deep as both have them."""
-    return {
-        **below,
-        **{
-            key: _over(known, value)
-            if isinstance(value, dict) and isinstance(known := below.get(key), dict) and key != "data"
-            else value
-            for key, value in above.items()
-        },
-    }
+    return get_secrets
 
 
 def _unasked(place: str) -> SandboxError:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, mapping, text
-from pulumi_sandbox.providers import contract
 
 if TYPE_CHECKING:
-    from requests import RequestException, Response
+    from requests import Response
 
 _LATER: Final = ("service-busy", "run again later: the request was repeated as often as is sensible")
 _ADVICE: Final = {
@@ -36,183 +35,145 @@ _CONNECTIONS: Final = 64
 _TIMEOUT_SECONDS: Final = (5.0, 60.0)
 
 
-class ServiceRefusedError(contract.RefusedError):
-    """The service's own answer to a request it did not fulfil; `code` is its name of the error."""
+class ServiceRefusedError(SandboxError):
+    """The service's own answer to a request it did not fulfil; `reason` is its name of the error."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(status, message)
-        self.code = code
+    def __init__(self, operation: str, place: str, status: int, reason: str, message: str) -> None:
+        """Take what was to be done, and to what."""
+        code, fix = _ADVICE.get(status, _LATER if status >= 429 else ("refused", "see the message"))
+        named = f"{status} {reason}".strip()
+        said = (message or f"HTTP status {status}").rstrip(".")
+        super().__init__(
+            code=code,
+            place=place,
+            problem=f"the service refused to {operation} it ({named}): {said}",
+            fix=fix,
+        )
+        self.status = status
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """When a request is made again.
+    """When a request is made again: the seconds before each further attempt, and after what.
 
-    Both tell the seconds before each further attempt, as long as the failure stays of that kind; none at all
-    for a failure that is final, as it is where the service never saw the request.
+    statuses, reasons: of refusals. lost: the methods of which an answer was lost; a request that the service
+    never saw is not made again.
     """
 
-    after_refusal: Callable[[ServiceRefusedError], Sequence[float]]
-    after_loss: Callable[[Method], Sequence[float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """Where a service is and how it is spoken to, as one user.
-
-    `find` tells its address, once it is needed; `authority` is the file of the CA it is trusted by.
-    """
-
-    title: str
-    find: Callable[[], str]
-    headers: Mapping[str, str] = field(repr=False)
-    authority: str = ""
+    delays: Sequence[float]
+    statuses: frozenset[int] = frozenset()
+    reasons: frozenset[str] = frozenset()
+    lost: frozenset[Method] = frozenset()
 
 
 class Rest:
     """A service over HTTP, on kept-alive connections. Safe for concurrent calls."""
 
-    def __init__(self, service: Service, retries: Retries, pause: Callable[[float], None]) -> None:
-        """Connect nowhere yet; `pause` waits so many seconds."""
+    def __init__(
+        self,
+        title: str,
+        find: Callable[[], str],
+        token: str,
+        retries: Retries,
+        pause: Callable[[float], None],
+        *,
+        authority: str = "",
+    ) -> None:
+        """Connect nowhere yet.
+
+        find: tells the address, once it is needed. pause: waits so many seconds. authority: the file of the
+        CA that the service is trusted by.
+        """
         import requests
         from requests.adapters import HTTPAdapter
 
-        self._service = service
+        self._title = title
+        self._find = find
         self._retries = retries
         self._pause = pause
         self._session = requests.Session()
         self._session.trust_env = False
-        self._session.headers.update(service.headers)
-        self._session.verify = service.authority or True
+        self._session.headers.update({"Authorization": f"Bearer {token}", "User-Agent": "pulumi-sandbox"})
+        self._session.verify = authority or True
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS))
 
     @cached_property
     def _url(self) -> str:
-        return self._service.find()
+        return self._find()
 
-    def send(
-        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
+    def ask(
+        self,
+        operation: str,
+        place: str,
+        method: Method,
+        path: str = "",
+        *,
+        query: Query = NO_QUERY,
+        body: Properties | None = None,
     ) -> Properties:
-        """Make one request and return the answer's JSON object, empty when it has none.
+        """Make a request, and return the answer's JSON object, empty when it has none.
+
+        operation: what it does to what is at the place: create, read, … it. path: another one than the place.
 
         Raises ServiceRefusedError when the service answered with an error; SandboxError
         `service-unreachable` when it did not answer.
         """
-        attempts = 0
-        while True:
-            try:
-                return self._send_once(method, path, query, body)
-            except ServiceRefusedError as refusal:
-                delays = self._retries.after_refusal(refusal)
-                if attempts >= len(delays):
-                    raise
-                delay = delays[attempts]
-            except _LostError as lost:
-                delays = self._retries.after_loss(method) if lost.was_sent else ()
-                if attempts >= len(delays):
-                    raise self._unreachable(lost) from lost
-                delay = delays[attempts]
-            self._pause(delay)
-            attempts += 1
-
-    def _send_once(self, method: Method, path: str, query: Query, body: Properties | None) -> Properties:
         from requests import RequestException
 
+        for delay in (*self._retries.delays, None):
+            try:
+                url = self._url + (path or place)
+                answer = self._session.request(method, url, params=query, json=body, timeout=_TIMEOUT_SECONDS)
+                return _read(answer, operation, place)
+            except ServiceRefusedError as refusal:
+                passing = refusal.status in self._retries.statuses or refusal.reason in self._retries.reasons
+                if delay is None or not passing:
+                    raise
+            except RequestException as error:
+                cause, was_sent = _lost(error)
+                if delay is None or not was_sent or method not in self._retries.lost:
+                    answered = "its answer was lost" if was_sent else "it cannot be reached"
+                    raise SandboxError(
+                        code="service-unreachable",
+                        place=f"{self._title} at {self._url}",
+                        problem=f"{answered} ({cause})",
+                        fix="start it (the sandbox's `status` shows what runs), or correct its address in"
+                        " the stack's configuration, or let SSL_CERT_FILE name the CA of its certificate;"
+                        " then run again",
+                    ) from error
+            self._pause(delay)
+        raise AssertionError("the last attempt returns or raises")
+
+    def ask_for(
+        self, operation: str, place: str, method: Method, path: str = "", *, query: Query = NO_QUERY
+    ) -> Properties | None:
+        """Make a request as `ask` does, without a body; None when nothing is there."""
         try:
-            answer = self._session.request(
-                method, self._url + path, params=query, json=body, timeout=_TIMEOUT_SECONDS
-            )
-        except RequestException as error:
-            raise _LostError(error) from error
-        return _read(answer)
-
-    def _unreachable(self, lost: _LostError) -> SandboxError:
-        answered = "its answer was lost" if lost.was_sent else "it cannot be reached"
-        return SandboxError(
-            code="service-unreachable",
-            place=f"{self._service.title} at {self._url}",
-            problem=f"{answered} ({lost.reason})",
-            fix="start it (the sandbox's `status` shows what runs), or correct its address in the "
-            "stack's configuration, or let SSL_CERT_FILE name the CA of its certificate; then run again",
-        )
+            return self.ask(operation, place, method, path, query=query)
+        except ServiceRefusedError as refusal:
+            if refusal.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
 
 
-class _LostError(Exception):
-    """A request without an answer. was_sent: whether the service may have seen it."""
+def _lost(error: Exception) -> tuple[str, bool]:
+    """Return why a request has no answer, and whether the service may have seen it."""
+    from requests import ReadTimeout
+    from urllib3.exceptions import ProtocolError
 
-    def __init__(self, error: RequestException) -> None:
-        from requests import ReadTimeout
-        from urllib3.exceptions import ProtocolError
-
-        root = _root(error)
-        super().__init__(str(root))
-        self.reason = type(root).__name__
-        self.was_sent = isinstance(error, ReadTimeout) or isinstance(
-            root, ConnectionResetError | ProtocolError
-        )
+    inner = error.args[0] if error.args else error
+    cause = getattr(inner, "reason", inner)  # requests and urllib3 each wrap what the socket said
+    return type(cause).__name__, isinstance(error, ReadTimeout) or isinstance(cause, ProtocolError)
 
 
-def _read(answer: Response) -> Properties:
+def _read(answer: Response, operation: str, place: str) -> Properties:
     content: Properties = {}
     with suppress(ValueError):
         content = mapping(json.loads(answer.content or b"{}"))
     if answer.ok:
         return content
     told = mapping(content.get("error"))
-    code = told.get("status") or told.get("code") or ""
-    raise ServiceRefusedError(answer.status_code, str(code), text(told.get("message")))
-
-
-def _root(error: BaseException) -> BaseException:
-    """Return the innermost cause: requests and urllib3 wrap what the socket said several times."""
-    inner = getattr(error, "reason", None) or next(
-        (part for part in reversed(error.args) if isinstance(part, BaseException)), None
-    )
-    return _root(inner) if isinstance(inner, BaseException) and inner is not error else error
-
-
-def refused(operation: str, place: str, refusal: ServiceRefusedError) -> SandboxError:
-    """Return the error that a service refused to create, read, update or delete something."""
-    code, fix = _ADVICE.get(
-        refusal.status, _LATER if refusal.status >= 429 else ("refused", "see the message")
-    )
-    named = f"{refusal.status} {refusal.code}".strip()
-    return SandboxError(
-        code=code,
-        place=place,
-        problem=f"the service refused to {operation} it ({named}): {str(refusal).rstrip('.')}",
-        fix=fix,
-    )
-
-
-def ask(
-    api: Rest,
-    operation: str,
-    place: str,
-    method: Method,
-    path: str,
-    *,
-    query: Query = NO_QUERY,
-    body: Properties | None = None,
-) -> Properties:
-    """Make a request to create, read, update or delete what is at the place.
-
-    Raises SandboxError when the service refuses it, or does not answer.
-    """
-    try:
-        return api.send(method, path, query=query, body=body)
-    except ServiceRefusedError as refusal:
-        raise refused(operation, place, refusal) from refusal
-
-
-def ask_for(
-    api: Rest, operation: str, place: str, method: Method, path: str, *, query: Query = NO_QUERY
-) -> Properties | None:
-    """Make a request as `ask` does, without a body; None when nothing is there."""
-    try:
-        return api.send(method, path, query=query)
-    except ServiceRefusedError as refusal:
-        if refusal.status == HTTPStatus.NOT_FOUND:
-            return None
-        raise refused(operation, place, refusal) from refusal
+    reason = str(told.get("status") or told.get("code") or "")
+    raise ServiceRefusedError(operation, place, answer.status_code, reason, text(told.get("message")))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import methodcaller
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -24,10 +24,17 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import values, wire
+from pulumi_sandbox.protocol import urns, values, wire
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2
-from pulumi_sandbox.protocol.values import MASK, Properties, Secret, Value, reveal
-from pulumi_sandbox.providers.contract import Change, Package, Problem, Provider, RefusedError, State
+from pulumi_sandbox.protocol.values import (
+    MASK,
+    Properties,
+    conceal_keys,
+    conceal_like,
+    reveal,
+    walk,
+)
+from pulumi_sandbox.providers.contract import Change, Package, Problem, Provider, ResourceKind, State
 
 _SHORTEST: Final = 5
 """Characters; anything shorter would blot out innocent words and protects nothing."""
@@ -41,31 +48,21 @@ def without_secrets(text: str, properties: Properties) -> str:
     of them, beside the ones it was given.
     """
     texts = {True: set[str](), False: set[str]()}
-    for found, is_secret in _marked(properties, is_secret=False):
-        texts[is_secret].add(found)
+    for found, is_secret in walk(properties):
+        if isinstance(found, str):
+            texts[is_secret].add(found)
     forms = {form for secret in texts[True] for part in _parts(secret) for form in _forms(part)}
     known = [form for form in forms - texts[False] if len(form) >= _SHORTEST]
     longest_first = map(re.escape, sorted(known, key=len, reverse=True))
     return re.sub("|".join(longest_first), MASK, text) if known else text
 
 
-def _marked(value: Value, *, is_secret: bool) -> Iterator[tuple[str, bool]]:
-    if isinstance(value, Secret):
-        yield from _marked(reveal(value), is_secret=True)
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _marked(item, is_secret=is_secret)
-    elif isinstance(value, str):
-        yield value, is_secret
-
-
 def _parts(secret: str) -> Iterator[str]:
     yield secret
     inside = [line.strip() for line in secret.splitlines()]
     with suppress(ValueError, RecursionError):
-        inside += (
-            found for found, _ in _marked(json.loads(secret, parse_int=str, parse_float=str), is_secret=True)
-        )
+        document = json.loads(secret, parse_int=str, parse_float=str)
+        inside += (found for found, _ in walk(document) if isinstance(found, str))
     with suppress(ValueError):
         inside.append(base64.b64decode(secret, validate=True).decode())
     for part in inside:
@@ -80,10 +77,12 @@ def _forms(part: str) -> Iterator[str]:
 
 _Call: TypeAlias = Callable[[Any], Message]
 """Answers a message of the protocol by another one, and may take its time."""
+_INPUTS_KEPT: Final = "__inputs"
+"""Among the outputs, for providers that keep their inputs there."""
 
 
 class ProviderService:
-    """Hands each call to the provider that the latest Configure made."""
+    """Hands each call to the kind of its resource, in plain values; the latest Configure counts."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
@@ -102,54 +101,67 @@ class ProviderService:
 
     def Check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
         """Complete and judge the inputs."""
-        old, new = wire.decode(request.olds), wire.decode(request.news)
-        inputs, found = self._configured().check(request.urn, old, new)
-        return provider_pb2.CheckResponse(inputs=wire.encode(inputs), failures=_failures(found))
+        kind = self._configured().kind(request.urn)
+        if kind is None:
+            served = f"the sandbox's {self._package.title} provider serves only {self._package.served}"
+            return provider_pb2.CheckResponse(inputs=request.news, failures=_failures([Problem("", served)]))
+        inputs, found = kind.check(_plain(request.olds), _plain(request.news))
+        concealed = conceal_like(inputs, wire.decode(request.news))
+        return provider_pb2.CheckResponse(inputs=wire.encode(concealed), failures=_failures(found))
 
     def Diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
         """Compare the new inputs with the recorded resource."""
         ignored = tuple(values.parse_path(text) for text in request.ignoreChanges)
-        verdict = self._configured().diff(request.urn, _old(request), wire.decode(request.news), ignored)
+        found = self._kind(request.urn).diff(_old(request), _plain(request.news), ignored)
+        replacing = [values.render_path(change.path) for change in found.changes if change.replaces]
         some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(
-            changes=some if verdict.changes else none,
-            replaces=[values.render_path(change.path) for change in verdict.replacing],
-            deleteBeforeReplace=bool(verdict.replacing) and verdict.delete_first,
-            detailedDiff={values.render_path(change.path): _detail(change) for change in verdict.changes},
+            changes=some if found.changes else none,
+            replaces=replacing,
+            deleteBeforeReplace=bool(replacing) and found.delete_first,
+            detailedDiff={values.render_path(change.path): _detail(change) for change in found.changes},
             hasDetailedDiff=True,
         )
 
     def Create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
         """Create a resource, or tell what it would be."""
-        provider, new = self._configured(), wire.decode(request.properties)
-        state = provider.create(request.urn, new, preview=request.preview)
-        return provider_pb2.CreateResponse(id=state.id, properties=wire.encode(state.outputs))
+        kind, new = self._kind(request.urn), _plain(request.properties)
+        made = State("", kind.preview_create(new), {}) if request.preview else kind.create(request.urn, new)
+        concealed = _concealed(made.outputs, kind.secrets, request.properties)
+        return provider_pb2.CreateResponse(id=made.id, properties=concealed)
 
     def Update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
         """Change a resource, or tell what it would become."""
-        provider, old, new = self._configured(), _old(request), wire.decode(request.news)
-        state = provider.update(request.urn, old, new, preview=request.preview)
-        return provider_pb2.UpdateResponse(properties=wire.encode(state.outputs))
+        kind = self._kind(request.urn)
+        change = kind.preview_update if request.preview else kind.update
+        outputs = change(_old(request), _plain(request.news))
+        return provider_pb2.UpdateResponse(properties=_concealed(outputs, kind.secrets, request.news))
 
     def Read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
         """Read the live resource; an empty id tells that it is gone."""
-        old = State(request.id, wire.decode(request.properties), wire.decode(request.inputs))
-        state = self._configured().read(request.urn, old)
+        kind = self._kind(request.urn)
+        live = kind.read(State(request.id, _plain(request.properties), _plain(request.inputs)))
+        if live is None:
+            return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(
-            id=state.id, properties=wire.encode(state.outputs), inputs=wire.encode(state.inputs)
+            id=live.id,
+            properties=_concealed(live.outputs, kind.secrets, request.inputs, request.properties),
+            inputs=_concealed(live.inputs, kind.secrets, request.inputs),
         )
 
     def Delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:
         """Delete a resource."""
-        old = State(request.id, wire.decode(request.properties), wire.decode(request.old_inputs))
-        self._configured().delete(request.urn, old, request.timeout)
+        old = State(request.id, _plain(request.properties), _plain(request.old_inputs))
+        self._kind(request.urn).delete(old, request.timeout)
         return empty_pb2.Empty()
 
     def Invoke(self, request: provider_pb2.InvokeRequest) -> provider_pb2.InvokeResponse:
         """Call a function."""
-        results = self._configured().invoke(request.tok, wire.decode(request.args))
+        function = self._configured().function(request.tok)
+        if function is None:
+            raise self._not_served(request.tok)
         answer = provider_pb2.InvokeResponse()
-        getattr(answer, "return").CopyFrom(wire.encode(results))
+        getattr(answer, "return").CopyFrom(wire.encode(function(_plain(request.args))))
         return answer
 
     def GetPluginInfo(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
@@ -172,13 +184,40 @@ class ProviderService:
             )
         return self._provider
 
+    def _kind(self, urn: str) -> ResourceKind:
+        kind = self._configured().kind(urn)
+        if kind is None:
+            raise self._not_served(urns.parse(urn).type)
+        return kind
+
+    def _not_served(self, token: str) -> SandboxError:
+        return SandboxError(
+            code="not-served",
+            place=token,
+            problem=f"the sandbox's {self._package.title} provider does not serve it",
+            fix="use the Pulumi CLI and the genuine provider for it",
+        )
+
+
+def _plain(struct: struct_pb2.Struct) -> Properties:
+    return cast("Properties", reveal(wire.decode(struct)))
+
+
+def _concealed(
+    properties: Properties, secrets: Iterable[str], *models: struct_pb2.Struct
+) -> struct_pb2.Struct:
+    """Return properties for the engine: what is secret in a model, or always, is secret again."""
+    for model in map(wire.decode, models):
+        properties = conceal_like(properties, {_INPUTS_KEPT: model, **model})
+    return wire.encode(conceal_keys(properties, secrets))
+
 
 def _failures(problems: Iterable[Problem]) -> list[provider_pb2.CheckFailure]:
     return [provider_pb2.CheckFailure(property=problem.place, reason=problem.reason) for problem in problems]
 
 
 def _old(request: provider_pb2.DiffRequest | provider_pb2.UpdateRequest) -> State:
-    return State(request.id, wire.decode(request.olds), wire.decode(request.old_inputs))
+    return State(request.id, _plain(request.olds), _plain(request.old_inputs))
 
 
 def _detail(change: Change) -> provider_pb2.PropertyDiff:
@@ -244,12 +283,11 @@ def _aborting(call: _Call) -> Callable[[Message, grpc.ServicerContext], Message]
     def answer(request: Message, context: grpc.ServicerContext) -> Message:
         try:
             return call(request)
-        except (SandboxError, RefusedError) as error:
-            reason = without_secrets(str(error), _properties(request))
+        except SandboxError as error:
+            text = str(error)
         except Exception as defect:
             text = f"a defect of the local provider: {type(defect).__name__}: {defect}"
-            reason = without_secrets(text, _properties(request))
-        context.abort(grpc.StatusCode.UNKNOWN, reason)
+        context.abort(grpc.StatusCode.UNKNOWN, without_secrets(text, _properties(request)))
         raise AssertionError("abort raises")
 
     return answer

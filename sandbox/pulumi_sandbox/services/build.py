@@ -90,15 +90,7 @@ class Recipe:
     @property
     def version(self) -> str:
         """The pinned release, `v1.36.3`."""
-        pinned = re.search(rf"{re.escape(self.module.pinned)} (v\d+\.\d+\.\d+\S*)", self.go_mod)
-        if pinned is None:
-            raise SandboxError(
-                code="go-module-broken",
-                place=str(self.module.folder / "go.mod"),
-                problem=f"it does not require {self.module.pinned}",
-                fix="restore the file: install its package again",
-            )
-        return pinned.group(1)
+        return str(re.findall(rf"{re.escape(self.module.pinned)} (v\d+\.\d+\.\d+\S*)", self.go_mod)[0])
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -191,26 +183,16 @@ class _EndedError(Exception):
 
 def explain(last_words: str, place: str, module: GoModule = CONTROL_PLANE) -> SandboxError:
     """Say why a build failed, from the last lines of its log (or the system's error)."""
+    code, problem = "build-failed", f"{module.what} could not be built: {last_words}"
+    fix = "read that log; `go clean -cache` and the same command again fix a broken build cache"
     if files.names_full_disk(last_words):
-        return SandboxError(
-            code="disk-full",
-            place=place,
-            problem=f"the disk is full; building {module.what} needs about 4 GB free",
-            fix="free some room, then run the command again",
-        )
-    if re.search(r"dial tcp|proxyconnect|i/o timeout|TLS handshake|no such host", last_words):
-        return SandboxError(
-            code="modules-unreachable",
-            place=place,
-            problem=f"Go could not download the modules of {module.what}: {last_words}",
-            fix="check the network, or name a module proxy with GOPROXY, then run the command again",
-        )
-    return SandboxError(
-        code="build-failed",
-        place=place,
-        problem=f"{module.what} could not be built: {last_words}",
-        fix="read that log; `go clean -cache` and the same command again fix a broken build cache",
-    )
+        code, problem = "disk-full", f"the disk is full; building {module.what} needs about 4 GB free"
+        fix = "free some room, then run the command again"
+    elif re.search(r"dial tcp|proxyconnect|i/o timeout|TLS handshake|no such host", last_words):
+        code = "modules-unreachable"
+        problem = f"Go could not download the modules of {module.what}: {last_words}"
+        fix = "check the network, or name a module proxy with GOPROXY, then run the command again"
+    return SandboxError(code=code, place=place, problem=problem, fix=fix)
 
 
 def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
@@ -267,18 +249,14 @@ def _run_go(command: list[str], module: GoModule, log: Path, tick: Callable[[flo
         ) as go,
     ):
         try:
-            while (status := _wait_a_second(go)) is None:
-                tick(time.monotonic() - began)
+            while go.returncode is None:
+                try:
+                    go.wait(timeout=1)
+                except subprocess.TimeoutExpired:
+                    tick(time.monotonic() - began)
         except BaseException:
             go.terminate()
             go.wait()
             raise
-    if status != 0:
+    if go.returncode != 0:
         raise explain(" / ".join(log.read_text().strip().splitlines()[-3:]), str(log), module)
-
-
-def _wait_a_second(process: subprocess.Popen[bytes]) -> int | None:
-    try:
-        return process.wait(timeout=1)
-    except subprocess.TimeoutExpired:
-        return None

@@ -204,15 +204,14 @@ class ControlPlane:
                 return True
         return False
 
-    def _ready(self) -> bool:
-        return self._api_server_ready() and self._controllers_ready()
-
     def _api_server_ready(self) -> bool:
         """Whether the API server serves, its built-in roles included."""
         return self._ask("GET", "/readyz") is not None
 
-    def _controllers_ready(self) -> bool:
-        """Whether the controllers' work is seen: the service account, a filled role `view`."""
+    def _ready(self) -> bool:
+        """Whether the controllers' work is seen as well: the service account, a filled role `view`."""
+        if not self._api_server_ready():
+            return False
         view = self._ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
         filled = view is not None and bool(json.loads(view)["rules"])
         return filled and self._ask("GET", _SERVICE_ACCOUNT) is not None
@@ -239,7 +238,9 @@ class ControlPlane:
     def _start_once(self, progress: Progress) -> None:
         record = {"binaries": str(self.binaries), "ports": asdict(self.ports), "context": self.context}
         files.replace(self._layout.record, json.dumps(record, indent=2), mode=files.PRIVATE)
-        launch = self._launch(progress)
+        what = "starting etcd, the Kubernetes API server and its controllers"
+        fix = f"run the command again; if its data are broken, remove {self.folder} first"
+        launch = Launch("control-plane", what, 4.0, fix, progress)
         try:
             self._start_part(launch, Part.ETCD)
             self._start_part(launch, Part.API_SERVER)
@@ -252,11 +253,6 @@ class ControlPlane:
         except BaseException:
             _end(self._layout, list(Part), patience=0)
             raise
-
-    def _launch(self, progress: Progress) -> Launch:
-        what = "starting etcd, the Kubernetes API server and its controllers"
-        fix = f"run the command again; if its data are broken, remove {self.folder} first"
-        return Launch("control-plane", what, 4.0, fix, progress)
 
     def _start_part(self, launch: Launch, part: Part) -> None:
         command = self._layout.command(part, self.binaries, self.ports)

@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -80,24 +81,17 @@ def port_of(given: object) -> int:
 
 def free_ports(count: int) -> list[int]:
     """Choose ports that are free now. Another process may still be quicker to take one."""
-    chosen: list[int] = []
-    for port in random.sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL)):
-        if len(chosen) == count:
-            break
-        if is_free(port):
-            chosen.append(port)
-    return chosen
+    shuffled = random.sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL))
+    return [*islice(filter(is_free, shuffled), count)]
 
 
 def is_free(port: int) -> bool:
     """Try to listen on the port, as the servers would."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-        return True
+    try:
+        socket.create_server((LOOPBACK, port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def port_owner(port: int) -> str | None:

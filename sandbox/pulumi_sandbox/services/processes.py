@@ -5,6 +5,7 @@ another program's process by then. A process is ours when its command line says 
 """
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,15 +16,16 @@ from typing import Final
 
 import psutil
 
-from pulumi_sandbox.die_with_parent import tied_to_this_process
 from pulumi_sandbox.files import make_folder
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 """The environment of a process that is told everything by its arguments."""
 
 _LOOK_SECONDS: Final = 0.02
-_FIRST_WORDS = 10
-"""Where a program is named: behind the launcher's five words, and those with which Python starts a module."""
+_TIED: Final = ("--pdeathsig", "KILL", "--", "/bin/sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+"""Behind `setpriv`, before the caller's id and the command: one that is gone by then has nothing started."""
+_FIRST_WORDS = 14
+"""Where a program is named: behind the eight words of a tie, and those by which Python starts a module."""
 
 
 def spawn(
@@ -38,9 +40,10 @@ def spawn(
     It stays in the caller's session, by which the kernel may share out processor time; Ctrl-C is not for it,
     but what it forks may hear it, also where the caller runs behind a shell and hears none.
     Its environment is empty unless given: settings and secrets of the user's shell are none of its business.
-    With `die_with_parent` Linux kills it when the calling thread ends.
+    With `die_with_parent` Linux kills it when the calling thread ends, which `setpriv` asks it to.
     """
-    words = tied_to_this_process(*command) if die_with_parent else list(command)
+    tie = shutil.which("setpriv") if die_with_parent else None
+    words = [tie, *_TIED, str(os.getpid()), *command] if tie else [*command]
     make_folder(log.parent)
     return os.posix_spawn(
         words[0],

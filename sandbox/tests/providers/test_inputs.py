@@ -2,7 +2,7 @@
 
 import pytest
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties
-from pulumi_sandbox.providers.inputs import Input, changes, problems
+from pulumi_sandbox.providers.contract import Input, changes, problems
 
 SCHEMA = {
     "name": Input(required=True, replaces=True),
@@ -12,7 +12,7 @@ SCHEMA = {
 
 
 def told(inputs: Properties) -> dict[str, str]:
-    return {problem.place: problem.reason for problem in problems(inputs, SCHEMA, frozenset({"later"}))}
+    return {problem.place: problem.reason for problem in problems(inputs, SCHEMA)}
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,6 @@ def told(inputs: Properties) -> dict[str, str]:
         ({"name": "n", "__defaults": [], "tags": None}, []),
         ({}, ["name"]),
         ({"name": None}, ["name"]),
-        ({"name": "n", "later": "x"}, ["later"]),
         ({"name": "n", "nmae": "x"}, ["nmae"]),
     ],
 )

@@ -8,9 +8,9 @@ from threading import Thread
 
 import pytest
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.providers.rest import Rest, Retries, Service, ServiceRefusedError
+from pulumi_sandbox.providers.rest import Rest, Retries, ServiceRefusedError
 
-NEVER = Retries(lambda _: (), lambda _: ())
+NEVER = Retries(())
 
 
 def answer(status: int, body: str = "{}", headers: str = "") -> bytes:
@@ -41,15 +41,15 @@ def answering(*answers: bytes | None) -> Generator[str]:
 
 
 def rest(url: str, retries: Retries, pause: Callable[[float], None] = lambda _: None) -> Rest:
-    return Rest(Service("Cloud", lambda: url, {"Authorization": "Bearer a-token"}), retries, pause)
+    return Rest("Cloud", lambda: url, "a-token", retries, pause)
 
 
 @pytest.mark.parametrize("lost", [None, b""], ids=["reset", "closed"])
 def test_a_lost_answer_is_asked_for_again_where_that_is_told(lost: bytes | None):
     with answering(lost, answer(200)) as url:
-        assert rest(url, Retries(lambda _: (), lambda _: (0,))).send("POST", "x") == {}
+        assert rest(url, Retries((0,), lost=frozenset({"POST"}))).ask("write", "x", "POST") == {}
     with answering(lost) as url, pytest.raises(SandboxError, match="its answer was lost"):
-        rest(url, NEVER).send("POST", "x")
+        rest(url, NEVER).ask("write", "x", "POST")
 
 
 def test_a_refusal_carries_the_services_words_and_its_name_of_the_error():
@@ -58,27 +58,24 @@ def test_a_refusal_carries_the_services_words_and_its_name_of_the_error():
         '{"error": {"code": "PERMISSION_DENIED", "message": "no"}}',
     ):
         with answering(answer(403, body)) as url, pytest.raises(ServiceRefusedError) as refused:
-            rest(url, NEVER).send("GET", "x")
-        assert (refused.value.status, refused.value.code, str(refused.value)) == (
-            403,
-            "PERMISSION_DENIED",
-            "no",
-        )
+            rest(url, NEVER).ask("read", "x", "GET")
+        assert (refused.value.status, refused.value.reason) == (403, "PERMISSION_DENIED")
+        assert refused.value.problem == "the service refused to read it (403 PERMISSION_DENIED): no"
 
 
 def test_an_answer_that_is_no_json_is_told_by_its_status():
     with answering(answer(404, "<html>")) as url, pytest.raises(ServiceRefusedError, match="HTTP status 404"):
-        rest(url, NEVER).send("GET", "x")
+        rest(url, NEVER).ask("read", "x", "GET")
 
 
 def test_a_refusal_after_the_last_attempt_is_final():
-    retries = Retries(lambda _: (0,), lambda _: ())
+    retries = Retries((0,), statuses=frozenset({503}))
     with answering(answer(503), answer(503)) as url, pytest.raises(ServiceRefusedError):
-        rest(url, retries).send("GET", "x")
+        rest(url, retries).ask("read", "x", "GET")
 
 
 def test_a_token_is_in_no_error():
     with pytest.raises(SandboxError) as unreachable:
-        rest("http://127.0.0.1:1/", Retries(lambda _: (), lambda _: (0,) * 99)).send("GET", "x")
+        rest("http://127.0.0.1:1/", Retries((0,) * 99, lost=frozenset({"GET"}))).ask("read", "x", "GET")
     assert unreachable.value.code == "service-unreachable"
     assert "a-token" not in str(unreachable.value)

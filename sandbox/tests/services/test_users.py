@@ -1,6 +1,5 @@
 """Who may log in to the sandbox's API server."""
 
-from pulumi_sandbox import services
 from pulumi_sandbox.services.parts import (
     Account,
     User,
@@ -40,8 +39,3 @@ def test_a_token_is_not_shown_when_an_account_is_printed():
     printed = repr(Account(User("admin"), "sentinel"))
     assert "admin" in printed
     assert "sentinel" not in printed
-
-
-def test_all_that_the_services_offer_is_found_when_it_is_asked_for():
-    for name in (each for names in vars(services)["_HOMES"].values() for each in names):
-        assert getattr(services, name) is not None

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvicorn
 from pulumi_sandbox.services.cloud.certificates import Certificate
-from pulumi_sandbox.services.cloud.front import Fault, Request, Service, listen, server_for
+from pulumi_sandbox.services.cloud.front import Fault, Request, Service, server_for
 from pulumi_sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
 from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
 from pulumi_sandbox.services.ports import LOOPBACK
@@ -79,7 +79,8 @@ def served(
     contract: what is said is held to it, at the end. of_client: as in `Contract.faults`.
     """
     witness = contract and Witness(service, contract, of_client=of_client)
-    server, listening = server_for(witness or service, certificate), listen()
+    server = server_for(witness or service, certificate)
+    listening = socket.create_server((LOOPBACK, 0))
     thread = Thread(target=lambda: asyncio.run(_serve(server, listening)), daemon=True)
     thread.start()
     try:
@@ -125,9 +126,9 @@ def overlap(one: Request, other: Request) -> bool:
 def nothing_asked(cloud: Served) -> Generator[None]:
     """Fail when the service is asked for anything meanwhile."""
     waiting = Fault(path="/", status=503, times=1000)
-    cloud.service.faults.add(waiting)
+    cloud.service.faults.append(waiting)
     yield
-    assert cloud.service.faults.waiting == [waiting]
+    assert cloud.service.faults == [waiting]
 
 
 def trusted() -> Path:

@@ -19,7 +19,7 @@ from random import Random
 from threading import Lock
 from typing import Any, Final
 
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_operator import PoolOperator
 from components.connection import ClusterTarget
 from components.errors import CredfleetError
 from tests.fire.claims.clients import Holder, Keeper, Place
@@ -79,7 +79,7 @@ class Places:
             name = f"{self._pools}-{self._told.read_text()}"
             if self._now is None or self._now.name != name:
                 try:
-                    self._now = Place(Pool.open(self._target, name), name, ACCOUNTS)
+                    self._now = Place(PoolOperator.open(self._target, name), name, ACCOUNTS)
                 except CredfleetError:  # the API server is away: nothing was begun
                     return None
             return self._now

@@ -10,9 +10,10 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from components.account_pool.core.cleaning import Wiped
-from components.account_pool.core.model import Claimed, ClaimRequest, Member, Policy
-from components.account_pool.core.pool import Pool
-from components.account_pool.core.protocol import Outcome
+from components.account_pool.core.held_claims import Outcome
+from components.account_pool.core.model import ClaimRequest, Member, Policy
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed
 from components.errors import Exhausted, LostMember, NotAllowed, PoolError, Unreachable, Withheld
 
 POLICIES: Final = (Policy.RELEASE, Policy.CLEAN, Policy.RETAIN)
@@ -34,7 +35,7 @@ class Notes(Protocol):
 class Place:
     """A pool that is used for a while, with its name and what is in it."""
 
-    pool: Pool
+    pool: PoolOperator
     name: str
     accounts: tuple[str, ...]
 

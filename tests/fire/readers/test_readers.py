@@ -233,7 +233,8 @@ def judge(reader: Reader, here: Path, text: bytes) -> None:
 def test_a_damaged_document_is_read_or_refused_in_words(reader: Reader, here: Path) -> None:
     whole = reader.whole()
     judge(reader, here, whole)
-    for text in (b"", BOMB, b"{}", b"[" * 20_000, b"\xff\xfe" + whole, whole.decode().encode("utf-16")):
+    deep = [opening * 20_000 for opening in (b"[", b"{", b"? ", b"- ", b"{[", b"{a: ")]
+    for text in (b"", BOMB, b"{}", *deep, b"\xff\xfe" + whole, whole.decode().encode("utf-16")):
         judge(reader, here, text)
 
     @settings(

@@ -20,6 +20,8 @@ from typing import Any
 
 TOKEN = "credfleet.io/claim-token"
 ALIVE = "alive"
+WIPED = "wiped."
+"""What the name of a ConfigMap begins with that each step of a wipe of an account writes."""
 _KEY = re.compile(r"sentinel-account-\d+-\d+")
 
 
@@ -59,6 +61,7 @@ class History:
     wrong: list[str] = field(default_factory=list[str])
     changes: int = 0
     bound: int = 0
+    wiped: int = 0
     most: dict[str, int] = field(default_factory=dict[str, int])
     _bound: dict[str, Claim] = field(default_factory=dict[str, Claim])
     _tokens: dict[str, str] = field(default_factory=dict[str, str])
@@ -69,6 +72,8 @@ class History:
             self.changes += 1
             if change.kind == "secrets":
                 self._member(change)
+            elif change.name.startswith(WIPED):
+                self.wiped += 1
             else:
                 self._record(change)
             self.wrong += [f"revision {change.revision}: {each}" for each in self._faults(change)]
@@ -97,6 +102,9 @@ class History:
         self._bound[change.name] = Claim(token, data["member"], slot, tuple(json.loads(data["holders"])))
 
     def _faults(self, change: Change) -> Iterator[str]:
+        wiped = change.name.removeprefix(WIPED)
+        if wiped != change.name and wiped in self._tokens:
+            yield f"account {wiped} is wiped while it carries {self._tokens[wiped]}"
         touched = [claim for name, claim in self._bound.items() if change.name in (name, claim.member)]
         for claim in touched:
             owners = [each.slot for each in self._bound.values() if each.member == claim.member]

@@ -9,7 +9,6 @@ import json
 import math
 import random
 import secrets
-import subprocess
 import sys
 import time
 from base64 import b64encode
@@ -30,7 +29,7 @@ from tests.fire.conftest import restarted
 from tests.fire.storm import cloud
 from tests.fire.storm.history import ALIVE, Change, Keys, changes_in
 from tests.fire.storm.test_storm import LONGEST, WRITES, Storm, updated
-from tests.support.fleet_project import CREDFLEET, FleetProject
+from tests.support.fleet_project import FleetProject
 from tests.support.members import Members
 from tests.support.proving import PROVES, counted, tried
 from tests.support.secrets import Secrets
@@ -79,15 +78,10 @@ class KeyStorm(Storm):
 
     plane: ControlPlane
 
-    @property
-    def where(self) -> Sequence[str]:
-        kubeconfig = str(self.pool.kubeconfig)
-        return ("-n", self.pool.pool, "--kubeconfig", kubeconfig, "--stack", self.pool.stack)
-
     def configure(self, number: int, *, whole: bool) -> None:  # noqa: ARG002 - it always wants all
         """Have all that follows an account made of each: a copy, a read, a push, a service and its app."""
         pool, names = self.pool.pool, [f"own{number}", f"pair{number // 2}"][: 1 + (number // 2 < PAIRS)]
-        spaces = {name: f"{pool}-{number}-{name}" for name in names}
+        spaces = {name: self.namespace(number, name) for name in names}
 
         def each(named: str, text: str) -> dict[str, Any]:
             return {
@@ -128,7 +122,7 @@ class KeyStorm(Storm):
         for _ in range(STACKS // 2):
             words = [*self.chance.sample(NAMES, 5), *self.chance.choice(VERBS)]
             within = self.chance.choice([self.chance.uniform(0, longest), None])
-            yield partial(self.rotate, *words, within=within)
+            yield partial(self.operate, "rotate", *words, within=within)
 
     def disturb(self, begun: Sequence[Future[int]]) -> None:
         """Kill the API server twice in the midst of it."""
@@ -138,24 +132,11 @@ class KeyStorm(Storm):
             restarted(self.plane)
             tried("kills of the API server among updates and rotations")
 
-    def rotate(self, *words: str, within: float | None = None) -> int:
-        folder, environment = self.pool.folder, self.pool.environment
-        command = [CREDFLEET, "pool", "rotate", *words, *self.where, "--yes"]
-        with (
-            (folder / "rotations.txt").open("a") as to,
-            subprocess.Popen(command, cwd=folder, env=environment, stdout=to, stderr=to) as run,
-        ):
-            try:
-                return run.wait(within)
-            except subprocess.TimeoutExpired:
-                run.kill()
-                return run.wait()
-
     def settle(self) -> None:
         """End every rotation with a new key, and kill nothing any more."""
         every = ("--type", "aws")
-        self.rotate(*every, "--complete")
-        assert self.rotate(*every) == 0
+        self.operate("rotate", *every, "--complete")
+        assert self.operate("rotate", *every) == 0
         super().settle()
         # An account that was claimed only now: its receipt is for the next update to give.
         told = self.pool.run("pool", "rotate", *every, "--who", *self.where, "--output", "json").quiet().json
@@ -163,7 +144,7 @@ class KeyStorm(Storm):
         for stack in self.stacks:
             if stack.folder.name in behind:
                 stack.up().quiet()
-        assert self.rotate(*every, "--complete") == 0
+        assert self.operate("rotate", *every, "--complete") == 0
 
 
 def made(admin: DynamicClient, pool: str) -> None:

@@ -82,11 +82,20 @@ ACCOUNTS = Table("Pool", (Column("Account", names=True), "Type"), [("aws-1", "aw
 
 def test_names_are_those_of_the_tables_one_a_line() -> None:
     assert run(CommandResult(None, ["Pool", ACCOUNTS, ACCOUNTS]), "-o", "name").stdout == "aws-1\naws-2\n"
-    assert run(CommandResult(None, ["Nothing is dirty."]), "-o", "name").stdout == ""
+    assert run(CommandResult({"secretName": "aws-1"}, ["✓ it is"]), "-o", "name").stdout == "aws-1\n"
 
 
-def test_what_has_no_names_says_so_instead_of_printing_none() -> None:
-    refused = run(CommandResult(None, [Table("Facts", ("Fact",), [("bytes",)])]), "-o", "name")
+def test_table_without_rows_is_its_text_for_people_and_no_name() -> None:
+    nothing = CommandResult({}, [Table("Cleaned", ACCOUNTS.columns, [], empty="Nothing is dirty.")])
+    assert run(nothing).stdout == "Nothing is dirty.\n"
+    assert run(nothing, "-o", "name").stdout == run(CommandResult([], ["None."]), "-o", "name").stdout == ""
+
+
+@pytest.mark.parametrize(
+    "part", [Table("Facts", ("Fact",), [("bytes",)]), "✓ it is sound"], ids=["table", "line"]
+)
+def test_what_has_no_names_says_so_instead_of_printing_none(part: Part) -> None:
+    refused = run(CommandResult({"problems": []}, [part]), "-o", "name")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "→ take --output json" in refused.stderr
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ from components.errors import ConfigurationError, CredfleetError, Problem
 from operations.cli.failures import PAGES, ReportingGroup, exit_code
 from operations.cli.inputs import ask
 from operations.cli.options import Form, OutputOption
+from operations.main import app as program
+from operations.pool.launching import stopped_by_signals
 from tests.support.cases import cases, table
 
 
@@ -95,7 +98,15 @@ def test_every_problem_of_a_configuration_is_told_with_its_place_and_fix() -> No
 def test_ctrl_c_ends_with_the_exit_code_of_a_cancelled_update_and_says_how_to_go_on() -> None:
     result = run(raise_(KeyboardInterrupt()))
     assert result.exit_code == 8
+    assert "stopped by Ctrl-C" in result.stderr
     assert "run the same command again" in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_that_stops_a_command_is_named(number: signal.Signals) -> None:
+    with pytest.raises(KeyboardInterrupt) as stopped, stopped_by_signals():
+        signal.raise_signal(number)
+    assert f"stopped by {number.name};" in run(raise_(stopped.value)).stderr
 
 
 def test_ctrl_c_at_a_question_says_that_nothing_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,3 +202,16 @@ def test_a_fix_names_the_page_that_tells_more_to_people_and_to_programs() -> Non
         == (PAGES["exhausted"])
     )
     assert "  See " not in run(raise_(an_error("odd"))).stderr
+
+
+BRING = "pool bring --tenant a --type aws --account-id 1 --namespace p --values"
+
+
+@pytest.mark.parametrize("typed", ["preview-report", "pull-secret check", "review --record", BRING])
+def test_path_that_cannot_be_read_ends_each_command_with_exit_code_2(typed: str, tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"\xff")
+    told = {"none": "no such file", ".": "it cannot be read (is a directory)"}
+    told |= {"latin": "not utf-8"} if "pool" in typed else {}
+    for name, problem in told.items():
+        result = CliRunner().invoke(program, [*typed.split(), str(tmp_path / name)])
+        assert (result.exit_code, problem in result.stderr.lower()) == (2, True), result.stderr

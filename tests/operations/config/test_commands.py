@@ -35,8 +35,18 @@ def test_an_empty_configuration_is_sound_and_stays_as_it_is(project: Path) -> No
     before = (project / "Pulumi.dev.yaml").read_text()
     result = run("config", "check", "--output", "json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout) == {"stack": "dev", "problems": [], "unchecked": []}
+    assert json.loads(result.stdout) == {"stack": "dev", "problems": [], "warnings": [], "unchecked": []}
     assert (project / "Pulumi.dev.yaml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    "config", ["{}", "{credfleet:tenants: {a: {namespace: a}}, credfleet:cluster: {context: c}}"]
+)
+def test_check_of_a_sound_stack_answers_its_name_where_names_are_asked_for(
+    project: Path, config: str
+) -> None:
+    configure(project, f"config: {config}\n")
+    assert run("config", "check", "-o", "name").stdout == "dev\n"
 
 
 def test_every_problem_is_told_at_once_with_its_path(project: Path) -> None:
@@ -58,12 +68,33 @@ def test_every_problem_is_told_at_once_with_its_path(project: Path) -> None:
     assert all(problem["fix"] for problem in error["problems"])
 
 
-def encrypted(*names: str) -> str:
+def encrypted(*names: str, **others: str) -> str:
     """Return a stack's file with credentials that the passphrase of these tests encrypts."""
     crypter = PassphraseCrypter.new(PASSPHRASE)
-    entries = [f"    {name}:\n      secure: {crypter.encrypt(CREDENTIAL)}\n" for name in names]
+    texts = {**dict.fromkeys(names, CREDENTIAL), **others}
+    entries = [f"    {name}:\n      secure: {crypter.encrypt(text)}\n" for name, text in texts.items()]
     head = f"encryptionsalt: {crypter.salt}\nconfig:\n  credfleet:tenants: {{}}\n"
     return f"{head}  credfleet:credentials:\n{''.join(entries)}"
+
+
+def test_what_an_update_will_warn_of_is_told_and_the_configuration_sound(project: Path) -> None:
+    db = '{"port": "s3cr3t", "type": null, "n": 9007199254740993, "apiKey": 1, "apiKey": " x"}'
+    pull = '{"auths": {"a.io": {"auth": "dTpw"}, "b.io": {"identitytoken": "s3cr3t"}}}'
+    configure(
+        project,
+        encrypted(db=db, pull=pull)
+        + "  credfleet:cluster: {context: c, existingNamespaces: [a]}\n"
+        + "  credfleet:services: {instances: {db: {namespace: a, credentialsFrom: db}}}\n"
+        + "  credfleet:pullSecrets: {pullSecretFrom: pull, clusters: {cls-1: &c {name: a, generation: 1,"
+        + " project: acme-prod}, cls-2: *c}}\n",
+    )
+    shown, listed = run("config", "check"), json.loads(run("config", "check", "-o", "json").stdout)
+    of_db = [f"services.instances.db.credentialsFrom (db: {key})" for key in ("apiKey", "n", "port", "type")]
+    places = [f"credfleet:{each}" for each in ('pullSecrets.pullSecretFrom (pull: auths["b.io"])', *of_db)]
+    assert sorted({each["place"] for each in listed["warnings"]}) == places
+    assert len(listed["warnings"]) == 6
+    lines = [line for line in shown.stdout.splitlines() if line.startswith("! Pulumi.dev.yaml:")]
+    assert (shown.exit_code, len(lines), "s3cr3t" in shown.output) == (0, 6, False)
 
 
 def test_a_plain_credential_is_refused_beside_an_encrypted_one_and_not_repeated(project: Path) -> None:
@@ -100,7 +131,7 @@ config:
   credfleet:accountPool:
     rules: [gcp]
     cleaning: {aws: [cleaner]}
-    members: {aws-1: {type: aws, accountId: "1", credentialsFrom: aws-1}}
+    members: {aws-1: {type: aws, accountId: "111111111111", credentialsFrom: aws-1}}
 """
 
 
@@ -118,10 +149,20 @@ def test_a_stack_is_checked_and_its_pool_known_without_its_key_and_what_is_seale
     assert unchecked["what"] == "what the credentials aws-1, aws-2 hold"
     assert "encrypted" in unchecked["why"]
     shown = run("config", "check", "-s", "prod").stdout
-    assert "not checked: what the credentials aws-1, aws-2 hold" in shown
+    assert "what the credentials aws-1, aws-2 hold" in shown
     assert settings_of("prod").account_pool is not None
     assert load_commands("prod")[0] == {"aws": ("cleaner",)}
     assert pool_of_plan("prod", Request("gcp", None, None, None))[0].type == "gcp"
+
+
+def test_passphrase_file_that_is_not_there_is_told_by_its_name(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", "/nowhere/passphrase")
+    (project / "Pulumi.prod.yaml").write_text(ENCRYPTED_BY["a passphrase that is not given"] + SEALED)
+    result = run("config", "check", "--stack", "prod")
+    assert (result.exit_code, "✗ /nowhere/passphrase: " in result.stderr) == (1, True)
 
 
 def test_what_is_wrong_beside_what_is_sealed_is_told_with_its_place_in_the_file(project: Path) -> None:
@@ -137,7 +178,7 @@ def test_what_is_wrong_beside_what_is_sealed_is_told_with_its_place_in_the_file(
         "place": "credfleet:accountPool.members.aws-1.credentialsFrom",
         "file": "Pulumi.prod.yaml",
         "line": 11,
-        "column": 50,
+        "column": 61,
     }
 
 
@@ -264,7 +305,7 @@ config:
 
 def test_rename_that_nobody_declared_is_told_with_the_line_by_what_the_state_here_has(project: Path) -> None:
     configure(project, RENAMED)
-    assert "not checked: renames and removals" in run("config", "check").stdout
+    assert "renames and removals: " in run("config", "check").stdout
     labels = {"credfleet.io/tenant": "globex"}
     resource = {
         "urn": "urn:pulumi:dev::p::kubernetes:core/v1:Namespace::globex-namespace",
@@ -291,7 +332,7 @@ def test_file_of_a_stack_whose_state_is_in_a_bucket_is_checked(
     configure(project, RENAMED)
     result = run("config", "check")
     assert result.exit_code == 0
-    assert "not checked: renames and removals" in result.stdout
+    assert "renames and removals: " in result.stdout
     exported = run("review", "export", "--without-cluster")
     assert "pulumi stack export --show-secrets --stack dev" in exported.output
     assert exported.exit_code == 2

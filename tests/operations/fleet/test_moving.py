@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pulumi_sandbox.protocol import urns
 
 from components.errors import CredfleetError
-from operations.fleet.split import regroup
-from operations.stack.state import PendingOperation, Resource, Snapshot
+from operations.fleet.regroup import regroup
+from operations.stack.state import Resource, Snapshot
 
 _ROOT = "urn:pulumi:one::shop::pulumi:pulumi:Stack::shop-one"
 _PROVIDER = "urn:pulumi:one::shop::shop:Hall$pulumi:providers:fake::fake"
@@ -153,7 +153,7 @@ def test_what_a_killed_move_has_brought_already_stays_there_and_leaves_the_forme
 def test_nothing_goes_from_or_to_a_stack_whose_last_update_was_not_finished():
     state = _state("a")
     for damaged in (
-        replace(state, pending=(PendingOperation(state.resources[-1], "creating"),)),
+        replace(state, pending=(state.resources[-1].urn,)),
         Snapshot((*state.resources[:-1], replace(state.resources[-1], delete=True))),
     ):
         assert "was not finished" in _refused({"one": damaged, "two": Snapshot()}, {"a": "two"})

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from components.config.shards import Shards
 from components.stack_config.tenant_files import PARTS, read_tenants
-from operations.fleet.split import Split, propose
+from operations.fleet.plan import Split, propose
 from operations.main import app
 from operations.review.record import Record
 from sandbox.tests.support import cli_folder

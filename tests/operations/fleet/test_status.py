@@ -61,7 +61,6 @@ def test_each_stack_is_told_with_what_it_has_and_one_that_was_never_deployed_wit
         "files": "as deployed",
         "updated": deployment["manifest"]["time"],
         "failures": (),
-        "drift": None,
     }
     assert told["never"]["files"] == "never deployed"
     assert told["never"]["updated"] is None
@@ -74,8 +73,8 @@ def test_stack_whose_last_update_failed_is_a_failure(project: Path) -> None:
     failed = {"kind": "update", "startTime": 1, "endTime": 2, "result": "failed", "config": {}, "message": ""}
     (history / f"{STACK}-1.history.json").write_text(json.dumps(failed))
     found = fleet_status()
-    told = {each["stack"]: each["failures"] for each in found.document["stacks"]}
-    assert (told[STACK], found.exit_code) == (("the last update failed",), 1)
+    told = {each["stack"]: (each["files"], each["failures"]) for each in found.document["stacks"]}
+    assert (told[STACK], found.exit_code) == (("deployed in part", ("the last update failed",)), 1)
 
 
 def test_files_that_changed_and_what_an_update_left_behind_are_told(project: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
@@ -15,13 +16,13 @@ from pulumi_sandbox.services.progress import Step
 from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import Result
 
-from components import connection
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, STATE_REASON
-from components.account_pool.core.model import Claimed, ClaimRequest
+from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import Pool
-from components.connection import ClusterTarget
+from components.account_pool.core.records import Claimed
+from components.connection import ClusterTarget, Reply
 from components.errors import (
     CredfleetError,
     Exhausted,
@@ -310,6 +311,19 @@ def test_namespace_that_is_no_pool_is_refused_until_it_has_accounts(
     assert run("status").exit_code == 0
 
 
+def test_namespace_that_is_not_there_may_be_misspelt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(*_: str) -> Reply:
+        return Reply(404, {})
+
+    def connect(_target: ClusterTarget) -> SimpleNamespace:
+        return SimpleNamespace(call=call)
+
+    monkeypatch.setattr(access, "connect", connect)
+    found = access.namespace_problem(ClusterTarget(), "acounts")
+    assert found is not None
+    assert found.fix.startswith("check its name; ")
+
+
 def test_release_that_a_sweep_advises_is_one_this_command_takes(server: MemoryServer) -> None:
     fill(server, "aws-1")
     answer("claim", *ACME, "--holder", "ci")
@@ -372,7 +386,7 @@ def inherited(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def connected(_target: ClusterTarget) -> Connected:
         return Connected()
 
-    monkeypatch.setattr(connection, "connect", connected)
+    monkeypatch.setattr(access, "connect", connected)
     monkeypatch.setattr(Pool, "open", opened)
     monkeypatch.setenv("KUBECONFIG", str(project / "kubeconfig"))
     return project / "kubeconfig"
@@ -428,8 +442,8 @@ def test_a_stack_says_which_pool_and_which_cluster_are_meant(project: Path) -> N
     StackCluster(kubeconfig, "https://mine.example:6443", None, own=False).remember(
         Folders(project).clusters("mine")
     )
-    meant = PoolOptions(stack="mine")
+    meant = PoolOptions(stack="mine").resolve()
     assert (meant.namespace, meant.context, meant.kubeconfig) == ("accounts", "mine", kubeconfig)
     assert meant.uid == "0a3c8d8e-0c5e-4a8e-9d1f-0c5e4a8e9d1f"
-    assert PoolOptions(stack="mine", namespace="others", context="theirs").namespace == "others"
-    assert PoolOptions().namespace == "account-pool"
+    assert PoolOptions(stack="mine", namespace="others", context="theirs").resolve().namespace == "others"
+    assert PoolOptions().resolve().namespace == "account-pool"

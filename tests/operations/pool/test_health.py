@@ -13,14 +13,15 @@ from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.holds import Holds
-from components.account_pool.core.keys import POOL_STATE
-from components.account_pool.core.model import Member, Phase, Record, Token
+from components.account_pool.core.keys import KEY_PHASE, POOL_STATE, STATE_BEFORE
+from components.account_pool.core.model import KeyPhase, Member, Phase
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import status_of
-from components.account_pool.core.sweeping import Orphan, SweepReport
+from components.account_pool.core.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import Problem
-from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from components.labels import BRING_YOUR_OWN, HYPERSCALER_TYPE, TENANT_NAME
 from operations.pool.health import (
     Diagnosis,
     Health,
@@ -69,7 +70,7 @@ def test_a_user_who_may_do_nothing_is_told_what_each_work_lacks() -> None:
 
 def test_a_user_who_is_to_claim_but_may_not_write_is_wrong_and_learns_what_is_lacking() -> None:
     (found,) = wrongs(user_with("claim", "clean", without=[("create", "configmaps")]))
-    assert found.text == "this user is to claim accounts, but may not create configmaps"
+    assert found.text == "this user should claim accounts, but may not create configmaps"
     assert "accountPool.claimers" in found.fix
 
 
@@ -78,7 +79,7 @@ def test_a_cleaner_that_changes_keys_keeps_both_meanwhile_and_learns_what_it_lac
         return power.resource != "secrets" or verb in ("get", "list", "patch")
 
     _, found, *_ = rights(may, POOL, ("aws",))
-    assert found.text == "this user is to clean accounts, but may not create secrets, delete secrets"
+    assert found.text == "this user should clean accounts, but may not create secrets, delete secrets"
 
 
 def test_a_user_without_the_virtual_verb_may_claim_where_no_policy_asks_for_it() -> None:
@@ -201,10 +202,19 @@ def test_what_waits_is_told_by_age_the_oldest_first_and_what_waits_too_long_apar
         replace(member(name, {POOL_STATE: state}), state_since=when) for (name, state), when in since.items()
     ]
     assert [each.text for each in looked_at(member("free"), *waiting)][1:] == [
-        "dirty for more than a day, so no cleaner comes: aws-3 (10 d), aws-2 (2 d)",
-        "dirty, wait to be cleaned: aws-1 (2 h)",
+        "dirty for more than a day, so no cleaner runs: aws-3 (10 d), aws-2 (2 d)",
+        "dirty, waiting for a cleaner: aws-1 (2 h)",
         "aws-6 (10 d) is quarantined: no reason given",
     ]
+
+
+def test_what_needs_no_operator_is_not_told_and_a_rotation_under_way_is() -> None:
+    brought = member("b", {TENANT_NAME: "acme"}, **{BRING_YOUR_OWN: "true"})
+    given_up = member("g", {POOL_STATE: "quarantined"}, **{STATE_BEFORE: "decommissioned"})
+    rotated = [member(phase, {KEY_PHASE: phase}) for phase in KeyPhase]
+    told = {each.fix.split(" -n")[0] for each in looked_at(brought, given_up, member("free"), *rotated)}
+    made, used = ("preparing", "prepared"), ("delivered --complete", "completing --complete")
+    assert told == {"", *(f"`credfleet pool rotate {each}" for each in (*made, *used))}
 
 
 def test_a_type_of_which_none_is_free_is_named() -> None:
@@ -222,7 +232,7 @@ def test_claims_in_order_say_how_many_they_are() -> None:
 
 
 def test_dead_claims_are_wrong_and_a_sweep_fixes_them() -> None:
-    survey = SweepReport(withheld=(Orphan("aws-1", Token("claim-0", "u", 1)),))
+    survey = SweepReport(withheld=("aws-1",))
     (found,) = wrongs(claims(PoolSnapshot((), ()), survey, POOL))
     assert "aws-1" in found.text
     assert found.fix == "`credfleet pool sweep -n account-pool`"

@@ -91,3 +91,12 @@ def test_account_is_wiped_only_if_its_credential_opens_it(
     assert "sentinel" not in said
     if why is not None:
         assert why in server.member("m0").annotations[STATE_REASON]
+
+
+def test_program_that_an_interpreter_runs_is_called_by_its_own_name(
+    server: MemoryServer, project: Path
+) -> None:
+    (project / "keys.sh").write_text("exit 3")
+    configure(project, keys={"aws": ["sh", "keys.sh"]})
+    clean()
+    assert "keys.sh identify ended with exit code 3" in server.member("m0").annotations[STATE_REASON]

@@ -10,7 +10,10 @@ from typer.testing import Result
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE
+from components.connection import ClusterTarget
+from components.errors import ClusterError
 from components.labels import TENANT_NAME
+from operations.pool import doctor
 from tests.support.cases import cases, table
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
@@ -29,7 +32,7 @@ config:
     rules: [aws, "gcp(PR=cf-sa30) -> PR", "trial -> S", "azure -> EU"]
     membersFrom: members.csv
 """
-MEMBERS = "name,type,accountId\naws-1,aws,1\ngcp-1,gcp_cf-sa30,2\n"
+MEMBERS = "name,type,accountId\naws-1,aws,111111111111\ngcp-1,gcp_cf-sa30,acme-prod-2\n"
 
 
 @pytest.fixture
@@ -134,8 +137,21 @@ def test_the_doctor_says_that_there_is_no_cluster_and_how_to_get_one() -> None:
     assert examined() == (1, [table(__file__, "NO_CLUSTER")])
 
 
+def test_the_doctor_of_a_stack_takes_what_is_named_beside_it(
+    stack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(target: ClusterTarget) -> None:
+        raise ClusterError(
+            code="unreachable", place=str(target.context), problem="it is down", fix="start it"
+        )
+
+    monkeypatch.setattr(doctor, "connect", refuse)
+    _, (found,) = examined("--stack", "dev", "--kubeconfig", str(stack), "--context", "theirs")
+    assert found["text"] == "theirs: it is down"
+
+
 def test_the_doctor_of_a_stack_begins_with_its_configuration(stack: Path) -> None:
-    (stack / "members.csv").write_text("name,type,accountId\naws-1,aws,1\n")
+    (stack / "members.csv").write_text("name,type,accountId\naws-1,aws,111111111111\n")
     exit_code, findings = examined("--stack", "dev")
     assert exit_code == 1
     assert [each["subject"] for each in findings] == ["configuration"]

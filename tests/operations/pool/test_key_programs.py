@@ -140,13 +140,13 @@ def test_key_is_rejected_only_where_the_cloud_does_not_know_it_for_a_while(
 def test_account_gets_a_second_key_by_the_program_and_the_first_is_dead_at_the_end(
     example: Example, monkeypatch: pytest.MonkeyPatch, project: Path
 ) -> None:
-    (project / "members.csv").write_text(f"name,type,accountId\nm0,aws,{example.account_id}\n")
-    pool = {"namespace": NAMESPACE, "membersFrom": "members.csv", "keys": {"aws": example.command}}
+    (project / "members.csv").write_text(f"name,type,accountId\nm0,ovh,{example.account_id}\n")
+    pool = {"namespace": NAMESPACE, "membersFrom": "members.csv", "keys": {"ovh": example.command}}
     stack = {"config": {"credfleet:cluster": {"context": "here"}, "credfleet:accountPool": pool}}
     (project / "Pulumi.dev.yaml").write_text(json.dumps(stack))
     data = {name: b64encode(value.encode()).decode() for name, value in example.credential.items()}
     with memory_cluster(monkeypatch) as server:
-        server.add_member("m0", {}, {ACCOUNT_ID: example.account_id})
+        server.add_member("m0", {"hyperscaler-type": "ovh"}, {ACCOUNT_ID: example.account_id})
         server.patch(Kind.MEMBER, "m0", {"metadata": {}, "data": {"credential": None, **data}})
 
         (told,) = answer("rotate", "m0", "--stack", "dev", "--yes")["keys"]

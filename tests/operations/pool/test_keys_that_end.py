@@ -24,13 +24,17 @@ def test_accounts_are_brought_and_imported_with_when_their_keys_end(
     server: MemoryServer, connected: Connected, tmp_path: Path
 ) -> None:
     (tmp_path / "aws-1.json").write_text('{"key": "x"}')
-    (tmp_path / "members.csv").write_text("name,type,accountId,expiresAt\naws-1,aws,111,2027-01-31\n")
-    account = ("--type", "aws", "--account-id", "222", "--values", "aws-1.json", "--yes", "-n", NAMESPACE)
+    (tmp_path / "members.csv").write_text("name,type,accountId,expiresAt\naws-1,gcp,acme-1,2027-01-31\n")
+    account = f"-t aws --account-id 222222222222 --values aws-1.json --yes -n {NAMESPACE}".split()
     bring = ("pool", "bring", "--tenant", "acme", *account, "--expires-at")
     assert credfleet("pool", "import", "members.csv", "--values", ".", "-n", NAMESPACE).exit_code == 0
     assert credfleet(*bring, "2027-02-28").exit_code == 0
     ends = [body["metadata"]["annotations"][EXPIRES_AT] for body in connected.sent]
     assert [*dict.fromkeys(ends)] == ["2027-01-31", "2027-02-28"]
+    (tmp_path / "members.csv").write_text("name,type,accountId,expiresAt\naws-1,gcp,acme-1,2020-01-31\n")
+    late = ("pool", "import", "members.csv", "--values", ".", "-n", NAMESPACE)
+    for command in ((*bring, "2020-01-31"), late):
+        assert "that time is over" in credfleet(*command).stderr
     for wrong in ("soon", "2027-02-30", "2027-01-31T12:00:00"):
         refused = credfleet(*bring, wrong)
         assert refused.exit_code == 2

@@ -17,7 +17,8 @@ from components.account_pool.core.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.core.model import Member, Partition, Record
+from components.account_pool.core.model import Member, Partition
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import HYPERSCALER_TYPE, SHARED
 from operations.pool.metrics import exposition, gauges_of

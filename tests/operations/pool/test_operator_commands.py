@@ -1,6 +1,7 @@
 """How cleaners are run, and what `credfleet pool` says when operators clean, sweep, adopt and recover."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,9 @@ def test_cleaner_is_told_where_the_account_is_and_no_variable_that_could_hold_a_
     server: MemoryServer, cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "pAssphrAse")
+    outside = {"HTTPS_PROXY": "http://proxy:3128", "no_proxy": ".svc", "SSL_CERT_FILE": "/etc/ca.pem"}
+    for name, text in outside.items():
+        monkeypatch.setenv(name, text)
     fill(server, **{"aws-1": DIRTY})
     program = cleaner(tmp_path, f"env > {tmp_path}/env")
     with monkeypatch.context() as named:
@@ -109,6 +113,7 @@ def test_cleaner_is_told_where_the_account_is_and_no_variable_that_could_hold_a_
     assert told["CREDFLEET_NAMESPACE"] == NAMESPACE
     assert told["CREDFLEET_TYPE"] == "aws"
     assert "PULUMI_CONFIG_PASSPHRASE" not in told
+    assert outside.items() <= told.items()
 
 
 def test_no_shell_reads_what_a_cleaner_is_given(server: MemoryServer, cluster: Path, tmp_path: Path) -> None:
@@ -145,17 +150,41 @@ def test_the_commands_of_the_stack_run_in_the_folder_of_the_project(
     assert (done["outcome"], Path(done["log"]).read_text()) == ("cleaned", f"{project} --all aws-1\n")
 
 
+TWO = """
+current-context: here
+contexts:
+  - {name: here, context: {cluster: one, user: me}}
+  - {name: there, context: {cluster: two, user: me}}
+clusters:
+  - {name: one, cluster: {server: "https://127.0.0.1:1"}}
+  - {name: two, cluster: {server: "https://127.0.0.1:2"}}
+users: [{name: me, user: {token: x}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("namespace", "words"),
+    [("another", ()), (NAMESPACE, ("--context", "there"))],
+    ids=["namespace", "cluster"],
+)
 def test_commands_of_the_default_stack_clean_no_pool_of_another(
-    server: MemoryServer, project: Path, monkeypatch: pytest.MonkeyPatch
+    server: MemoryServer,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    namespace: str,
+    words: Sequence[str],
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "mine")
+    (project / "mine").write_text(TWO)
     (project / "members.csv").write_text("name,type,accountId\naws-1,aws,111111111111\n")
-    pool = "{namespace: another, membersFrom: members.csv, cleaning: {aws: ['true']}}"
+    pool = f"{{namespace: {namespace}, membersFrom: members.csv, cleaning: {{aws: ['true']}}}}"
     (project / "Pulumi.dev.yaml").write_text(
         f"config:\n  credfleet:cluster: {{context: here}}\n  credfleet:accountPool: {pool}\n"
     )
     fill(server, **{"aws-1": DIRTY})
-    result = clean()
+    with monkeypatch.context() as named:
+        named.setattr(PoolTarget, "target", TARGET)
+        result = clean(*words)
     assert result.exit_code == 2
     assert "whose commands would clean it" in json.loads(result.stdout)["error"]["message"]
     assert server.member("aws-1").state == "dirty"
@@ -183,12 +212,49 @@ def test_nothing_dirty_is_nothing_to_do(server: MemoryServer, cluster: Path) -> 
     assert (result.exit_code, result.stdout) == (0, "Nothing is dirty.\n")
 
 
+@cases(
+    "arguments, said",
+    [
+        ("--take-over nope --command aws=true", "the pool has no such account"),
+        ("--command AWS=true", "known: a"),
+        ("--command aws=true --type azur", "no account of this type"),
+        ("--command aws=true --timeout 0s", "it leaves no time"),
+    ],
+)
+def test_what_names_nothing_to_clean_costs_no_account_its_place(
+    server: MemoryServer, cluster: Path, arguments: str, said: str
+) -> None:
+    fill(server, **{"aws-1": DIRTY})
+    result = run("clean", "--yes", *arguments.split())
+    assert (result.exit_code in (2, 4), said in result.stderr) == (True, True)
+    assert server.member("aws-1").state == "dirty"
+
+
 @cases("arguments", ["unquarantine aws-1", "decommission aws-1", "recover", "clean --command aws=true"])
 def test_what_takes_something_away_is_asked_about_first(server: MemoryServer, arguments: str) -> None:
     fill(server, **{"aws-1": DIRTY})
     result = run(*arguments.split())
     assert (result.exit_code, "--yes" in result.stderr) == (1, True)
     assert server.member("aws-1").state == "dirty"
+
+
+def test_what_a_resume_says_is_what_is_held_then(server: MemoryServer) -> None:
+    fill(server, "aws-1")
+    for command, said in (
+        ("hold -t nope --reason x", "the pool has no account of this type"),
+        ("rotate --type nope", "the pool has no account of this type"),
+        ("resume -t azur", "nothing of the pool is held"),
+    ):
+        refused = run(*command.split())
+        assert (refused.exit_code, said in refused.stderr) == (2, True)
+    run("hold", "--reason", "moved")
+    refused = run("resume", "-t", "aws")
+    assert (refused.exit_code, "not held by itself" in refused.stderr) == (2, True)
+    assert f"`credfleet pool resume -n {NAMESPACE}` ends it" in " ".join(refused.stderr.split())
+    run("hold", "-t", "aws", "--reason", "quota")
+    ended = run("resume", "-t", "aws")
+    assert "the pool is held, and gives no new accounts: moved" in ended.stdout
+    assert "gives new accounts again" in run("resume").stdout
 
 
 def test_account_is_quarantined_with_a_reason_without_asking_and_refusals_leave_an_event(
@@ -198,9 +264,13 @@ def test_account_is_quarantined_with_a_reason_without_asking_and_refusals_leave_
     told = answer("quarantine", "aws-1", "--reason", "key leaked")
     assert told == {"secretName": "aws-1", "tenant": None, "state": "quarantined"}
     assert server.member("aws-1").annotations[STATE_REASON] == "key leaked"
-    answer("unquarantine", "aws-1", "--yes")
+    assert run("unquarantine", "aws-1", "--yes").stderr.count("· pool") == 1, "its cluster is named once"
     answer("claim", "--type", "aws", "--tenant", "acme")
     assert run("decommission", "aws-1", "--yes").exit_code == 5
+    fill(server, "aws-2")
+    for command in ("quarantine", "mark-dirty", "quarantine --cut"):
+        assert "must not be blank" in run(*command.split(), "aws-2", "--reason", " ").stderr
+    assert "account aws-2 is decommissioned now" in run("decommission", "aws-2", "--yes").stdout
     assert [event["reason"] for event in server.events][:1] == ["Quarantined"]
 
 

@@ -13,6 +13,8 @@ from components.account_pool.core.calls import Found, Kind
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import CLAIM_ORIGIN, KEY_ID, KEY_PHASE, KEY_REASON, POOL_STATE
 from components.labels import ACCOUNT_ID, TENANT_NAME
+from operations.pool.launching import name_of
+from tests.support.cases import tabled
 from tests.support.key_program import write_program
 from tests.support.memory_cluster import NAMESPACE, credfleet
 from tests.support.memory_pool import MemoryServer
@@ -22,11 +24,11 @@ from tests.support.memory_pool import MemoryServer
 def server(server: MemoryServer, project: Path) -> MemoryServer:
     """A pool with a free account, and a stack with a program for its keys."""
     write_program(project, "secret")
-    (project / "members.csv").write_text("name,type,accountId\nm0,aws,1\n")
+    (project / "members.csv").write_text("name,type,accountId\nm0,aws,111111111111\n")
     pool = {"namespace": NAMESPACE, "membersFrom": "members.csv", "keys": {"aws": ["./keys.py"]}}
     stack = {"config": {"credfleet:cluster": {"context": "here"}, "credfleet:accountPool": pool}}
     (project / "Pulumi.dev.yaml").write_text(json.dumps(stack))
-    server.add_member("m0", {}, {ACCOUNT_ID: "1"})
+    server.add_member("m0", {}, {ACCOUNT_ID: "111111111111"})
     return server
 
 
@@ -61,6 +63,15 @@ def test_account_that_was_cleaned_has_a_new_key_and_the_former_one_is_dead(
     assert (member.tenant, member.state, member.key_phase) == (None, None, None)
     verbs = [each.split()[0] for each in (project / "calls").read_text().splitlines()]
     assert verbs.index("create") < verbs.index("revoke") < len(verbs) - 1 - verbs[::-1].index("test")
+
+
+def test_account_with_two_keys_is_not_wiped_and_what_ends_its_rotation_names_the_pool(
+    server: MemoryServer, project: Path
+) -> None:
+    assert credfleet("pool", "rotate", "m0", "--stack", "dev", "--yes").exit_code == 0
+    server.by_hand("m0", {POOL_STATE: "dirty"})
+    (told,) = clean("--stack", "dev", "--command", "aws=true", code=1)["cleaned"]
+    assert f"`credfleet pool rotate m0 --complete -n {NAMESPACE} --stack dev`" in told["reason"]
 
 
 def test_account_whose_former_key_may_work_is_quarantined_and_the_next_cleaning_ends_it(
@@ -125,7 +136,7 @@ def test_key_is_rotated_and_the_former_one_revoked_when_told_so(server: MemorySe
     assert server.member("m0").labels.get(KEY_PHASE) is None
     calls = (project / "calls").read_text().splitlines()
     assert [each.split()[0] for each in calls].count("create") == 1
-    assert all(each.split()[1:4] == ["m0", "aws", "1"] and each.endswith("[]") for each in calls)
+    assert all(each.split()[1:4] == ["m0", "aws", "111111111111"] and each.endswith("[]") for each in calls)
 
 
 def test_program_that_fails_leaves_the_key_in_use_and_the_reason(server: MemoryServer, project: Path) -> None:
@@ -143,13 +154,16 @@ def test_program_that_fails_leaves_the_key_in_use_and_the_reason(server: MemoryS
     assert rotate("m0", "--stack", "dev")["keys"][0]["phase"] == "delivered"
 
 
+@tabled("command, name")
+def test_program_is_called_by_its_file_where_an_interpreter_runs_it(command: list[str], name: str) -> None:
+    assert name_of(command) == name
+
+
 @pytest.mark.parametrize("is_named", [True, False], ids=["with a program", "without"])
 def test_key_made_by_hand_is_put_into_use(server: MemoryServer, project: Path, is_named: bool) -> None:
     (project / "alive").write_text("secret made-by-hand")
     stack = ("--stack", "dev") if is_named else ()
-
-    (project / "key.json").write_text('{"key": "made-by-hand"}')
-
+    (project / "key.json").write_text('{"credential": "made-by-hand"}')
     rotate("m0", "--values", "key.json", *stack)
 
     assert key_of(server) == "made-by-hand"
@@ -157,6 +171,19 @@ def test_key_made_by_hand_is_put_into_use(server: MemoryServer, project: Path, i
     assert (named == "id-hand") == is_named
     rotate("m0", "--complete", *stack)
     assert (project / "alive").read_text() == ("made-by-hand" if is_named else "secret made-by-hand")
+
+
+@pytest.mark.parametrize("option", ["--complete", "--abort"])
+def test_key_of_a_program_that_is_not_named_leaves_its_rotation_as_it_is(
+    server: MemoryServer, project: Path, option: str
+) -> None:
+    rotate("m0", "--stack", "dev")
+
+    (told,) = rotate("m0", option, code=1)["keys"]
+
+    assert (told["phase"], "name by --stack whose program" in told["reason"]) == ("delivered", True)
+    rotate("m0", "--roll-back", "--stack", "dev")
+    assert key_of(server) == "secret"
 
 
 def test_account_that_is_held_keeps_its_former_key_until_its_holders_have_the_new_one(
@@ -173,4 +200,40 @@ def test_account_that_is_held_keeps_its_former_key_until_its_holders_have_the_ne
     assert (lagging["holder"], lagging["keyId"]) == ("cli", name(key_of(server)))
     assert "secret" in (project / "alive").read_text().split()
     rotate("m0", "--roll-back", "--stack", "dev")
+    assert key_of(server) == "secret"
+
+
+def test_second_key_that_is_given_is_refused_while_the_former_one_is_valid(
+    server: MemoryServer, project: Path
+) -> None:
+    (project / "key.json").write_text('{"credential": "made-by-hand"}')
+    rotate("m0", "--stack", "dev")
+    delivered = key_of(server)
+
+    (told,) = rotate("m0", "--stack", "dev", "--values", "key.json", code=1)["keys"]
+
+    assert (
+        "is not complete, so no other key was taken → run `credfleet pool rotate m0 --compl" in told["reason"]
+    )
+    assert key_of(server) == delivered
+
+
+def test_rotation_run_again_once_its_key_is_in_use_makes_no_third_one(
+    server: MemoryServer, project: Path
+) -> None:
+    rotate("m0", "--stack", "dev")
+    delivered, living = key_of(server), (project / "alive").read_text()
+
+    (told,) = rotate("m0", "--stack", "dev")["keys"]
+
+    assert (told["phase"], told["reason"]) == ("delivered", None)
+    assert (key_of(server), (project / "alive").read_text()) == (delivered, living)
+
+
+def test_key_that_lacks_a_field_of_the_one_in_use_is_not_taken(server: MemoryServer, project: Path) -> None:
+    (project / "key.json").write_text('{"Credential": "made-by-hand"}')
+
+    (told,) = rotate("m0", "--values", "key.json", code=1)["keys"]
+
+    assert "the new credential has no credential, which the one in use has" in told["reason"]
     assert key_of(server) == "secret"

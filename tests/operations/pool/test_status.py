@@ -26,7 +26,8 @@ from components.labels import HYPERSCALER_TYPE
 from components.labels import SHARED as SHARED_LABEL
 from operations.main import app
 from operations.pool import status as status_module
-from operations.pool.access import By, PoolTarget
+from operations.pool.access import PoolTarget
+from operations.pool.options import By
 from operations.pool.status import Seen, group, render_counts, render_list, shared_out
 from tests.operations.pool.test_metrics import claimed, labelled, member
 from tests.support.cases import tabled

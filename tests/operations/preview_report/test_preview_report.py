@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 
 from components.account_pool.forecast.claims import ClaimForecast, ForecastKind, Vacancy
 from components.account_pool.forecast.forecast import lines, unseen_lines
+from components.seals import COULD_NOT
 from components.skipped_lines import skipped_lines
 from operations.main import app
 from operations.preview_report.digest import parse
 from operations.preview_report.markdown import LIMIT, code, render
-from operations.preview_report.review import UNDECIDED, Review, review
+from operations.preview_report.review import Review, review
 from tests.operations.previews import CLAIM, NAMESPACE, SECRET, claim, digest, said, step, urn
 from tests.support.cases import cases, table
 
@@ -254,7 +255,11 @@ def test_mandatory_rules_come_before_advisory_ones():
 
 
 def test_what_rules_could_not_decide_is_one_row_a_rule_behind_what_they_refuse():
-    unseen = [objection(rule, UNDECIDED) for rule in ("a-rule", "b-rule") for _ in range(30)]
+    unseen = [
+        {**objection(rule, "mandatory"), "message": COULD_NOT}
+        for rule in ("a-rule", "b-rule")
+        for _ in range(30)
+    ]
     of_many = [{**each, "resourceUrn": urn(f"r{n}", SECRET)} for n, each in enumerate(unseen)]
     rows = section(comment(policyEvents=[*of_many, objection("z-rule", "advisory")]), "Policies")
     told = [row for row in rows.splitlines() if row.startswith("| ") and "rule</code>" in row]
@@ -348,8 +353,7 @@ def test_what_is_no_preview_is_refused_in_two_lines_that_quote_nothing_of_it(con
 
 def test_a_file_that_is_not_there_is_refused_as_json_when_json_was_asked_for(tmp_path: Path):
     ran = run(str(tmp_path / "none.json"), "--format", "json")
-    assert ran.code == 1
-    assert json.loads(ran.out)["error"]["code"] == "preview-unreadable"
+    assert (ran.code, json.loads(ran.out)["error"]["code"]) == (2, "file-unreadable")
 
 
 def test_a_preview_is_read_from_standard_input():

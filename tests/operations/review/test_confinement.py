@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from operations.review.confined import REFUSED
-from operations.review.confinement import Confinement
+from operations.review.confinement import Confinement, start
 from tests.support.cases import cases, table
 
 CANARY: Final = "canary-of-the-runner"
@@ -79,7 +79,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         abstract.bind(f"\0canary-{port}")
         abstract.listen()
         program = [sys.executable, "program.py", str(port), str(folder / "outside"), str(os.getpid())]
-        with shut.start(checkout, [os.path.realpath(sys.executable), *program[1:]]) as done:
+        with start(shut, checkout, [os.path.realpath(sys.executable), *program[1:]]) as done:
             said = done.communicate()[0].decode()
         server.setblocking(False)
         heard = [one for one in (server, abstract) if _heard(one)]

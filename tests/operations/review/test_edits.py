@@ -19,7 +19,6 @@ import yaml
 from pulumi_sandbox.protocol import urns
 
 from operations.folders import Folders
-from operations.preview_report.digest import digest_of
 from operations.review.preview import preview
 from operations.review.record import Record, texts
 from operations.review.sealed import ValueStanding, ciphertexts
@@ -93,8 +92,7 @@ def _compared(
     edited = edit.applied(document, lambda text: f"v1:{len(text)}:edited")
     (project / f"Pulumi.{edit.stack}.yaml").write_text(yaml.safe_dump(edited, sort_keys=False))
     at_rest = StackAtRest.find(project, edit.stack, backend_dir=project)
-    found = preview(at_rest, record.recorded, texts(record.seals, at_rest), Folders(ROOT))
-    digest = digest_of(found.events, edit.title)
+    digest = preview(at_rest, record, texts(record.seals, at_rest), Folders(ROOT)).digest
     sealed = {
         (each.op, each.urn)
         for each in digest.steps
@@ -107,7 +105,7 @@ def _compared(
     untold = [
         name
         for name, each in ciphertexts(at_rest.stack_file.config).items()
-        if record.seals.standing(name, each) is not ValueStanding.SAME
+        if record.seals.find(name, each).standing is not ValueStanding.SAME
     ]
     return Row(
         edit,

@@ -55,7 +55,7 @@ def structure(value: Any) -> Any:
 @pytest.mark.parametrize("text", CREDENTIALS.values(), ids=CREDENTIALS)
 def test_a_stand_in_has_the_shape_of_the_credential_and_nothing_of_what_it_holds(text: str) -> None:
     record = seals(text)
-    stand_in = record.text(NAME, "v1:a:b")
+    stand_in = record.find(NAME, "v1:a:b").text
 
     written = json.dumps(record.shapes) + stand_in
     assert not [word for word in ("canary", "cafe", "31415", "Y2FuYXJ5") if word in written]
@@ -65,7 +65,7 @@ def test_a_stand_in_has_the_shape_of_the_credential_and_nothing_of_what_it_holds
 
 @pytest.mark.parametrize("text", [each for each in CREDENTIALS.values() if each.startswith("{")])
 def test_each_part_of_a_stand_in_is_another_one_with_another_ciphertext(text: str) -> None:
-    one, other = (json.loads(seals(text, each).text(NAME, each)) for each in ("v1:a:b", "v1:c:d"))
+    one, other = (json.loads(seals(text, each).find(NAME, each).text) for each in ("v1:a:b", "v1:c:d"))
 
     def leaves(value: Any) -> list[Any]:
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
@@ -74,16 +74,8 @@ def test_each_part_of_a_stand_in_is_another_one_with_another_ciphertext(text: st
     assert not [pair for pair in zip(leaves(one), leaves(other), strict=True) if pair[0] == pair[1]]
 
 
-@pytest.mark.parametrize("number", [9007199254740993, 9007199254740992, 123456789012345678901, 31415, -31415])
-def test_a_number_stays_one_that_a_float_can_hold_or_cannot(number: int) -> None:
-    stand_in = json.loads(seals(f'{{"n": {number}}}').text(NAME, "v1:a:b"))["n"]
-
-    assert (int(float(stand_in)) == stand_in) == (int(float(number)) == number)
-    assert len(str(stand_in)) == len(str(number))
-
-
 def test_a_pull_secret_can_still_be_read_as_one() -> None:
-    auth = json.loads(seals(PULL_SECRET).text(NAME, "v1:a:b"))["auths"]["quay.io"]["auth"]
+    auth = json.loads(seals(PULL_SECRET).find(NAME, "v1:a:b").text)["auths"]["quay.io"]["auth"]
 
     assert base64.b64decode(auth).decode().count(":") == 1
 
@@ -92,18 +84,20 @@ def test_a_value_is_the_same_under_another_name_and_changed_or_new_with_another_
     record = seals("text")
     renamed = NAME.replace("aws-1", "aws-one")
 
-    assert record.standing(NAME, "v1:a:b") is record.standing(renamed, "v1:a:b") is ValueStanding.SAME
-    assert record.text(NAME, "v1:a:b") == record.text(renamed, "v1:a:b")
-    assert record.standing(NAME, "v1:c:d") is ValueStanding.CHANGED
-    assert record.standing(renamed, "v1:c:d") is ValueStanding.NEW
+    assert (
+        record.find(NAME, "v1:a:b").standing is record.find(renamed, "v1:a:b").standing is ValueStanding.SAME
+    )
+    assert record.find(NAME, "v1:a:b").text == record.find(renamed, "v1:a:b").text
+    assert record.find(NAME, "v1:c:d").standing is ValueStanding.CHANGED
+    assert record.find(renamed, "v1:c:d").standing is ValueStanding.NEW
 
 
 def test_what_changed_or_is_new_is_marked_and_what_is_as_it_was_is_not() -> None:
     record = seals(CREDENTIALS["an object"])
 
-    assert not hides(record.text(NAME, "v1:a:b"))
-    assert hides(record.text(NAME, "v1:c:d"))
-    assert hides(base64.b64encode(record.text("credfleet:credentials.new", "v1:c:d").encode()).decode())
+    assert not hides(record.find(NAME, "v1:a:b").text)
+    assert hides(record.find(NAME, "v1:c:d").text)
+    assert hides(base64.b64encode(record.find("credfleet:credentials.new", "v1:c:d").text.encode()).decode())
 
 
 @pytest.mark.parametrize(
@@ -111,7 +105,7 @@ def test_what_changed_or_is_new_is_marked_and_what_is_as_it_was_is_not() -> None
 )
 def test_nothing_can_stand_in_for_bytes_and_certificates_so_nothing_is_said_of_them(text: str) -> None:
     credentials, problems = read_credentials(
-        json.dumps({"aws-1": seals(text).text(NAME, "v1:a:b")}), secret=True
+        json.dumps({"aws-1": seals(text).find(NAME, "v1:a:b").text}), secret=True
     )
 
     assert shape_of(text) is None

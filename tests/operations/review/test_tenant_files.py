@@ -10,7 +10,6 @@ import yaml
 from pulumi_sandbox.protocol import urns
 
 from operations.folders import Folders
-from operations.preview_report.digest import digest_of
 from operations.review.preview import preview
 from operations.review.record import Record, texts
 from operations.stack.at_rest import StackAtRest
@@ -22,8 +21,7 @@ STACK: Final = "staging"
 
 def _reviewed(project: Path, record: Record) -> set[tuple[str, str]]:
     at_rest = StackAtRest.find(project, STACK, backend_dir=project)
-    found = preview(at_rest, record.recorded, texts(record.seals, at_rest), Folders(ROOT))
-    digest = digest_of(found.events, "the preview")
+    digest = preview(at_rest, record, texts(record.seals, at_rest), Folders(ROOT)).digest
     assert not digest.failed
     return {(step.op, step.urn) for step in digest.steps}
 

@@ -193,10 +193,11 @@ def test_a_killed_update_leaves_a_lock_that_is_freed(tmp_path: Path, monkeypatch
     assert deploy(stack.up, shown).outcome == "succeeded"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_cli_in_order_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    """By SIGTERM; tests/operations/fleet/test_updating.py has SIGINT."""
+    """By these; tests/operations/fleet/test_updating.py has SIGINT."""
     cli = Cli(tmp_path)
     for name, text in cli.environment.items():
         monkeypatch.setenv(name, text)
@@ -205,7 +206,7 @@ def test_a_signal_ends_the_cli_in_order_and_nothing_else(
 
     def interrupt() -> None:
         await_file(cli.folder / "runs")
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
 
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
         threading.Thread(target=interrupt, daemon=True).start()

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import CredfleetError
 from operations.stack.at_rest import StackAtRest, find_backend
-from operations.stack.passphrase import find_passphrase
+from operations.stack.passphrase import PassphraseCrypter, find_passphrase
 
 
 @pytest.fixture
@@ -62,10 +62,25 @@ def test_the_passphrase_is_the_one_named_first_and_none_is_refused(tmp_path: Pat
     assert find_passphrase("dev", public, both) == "given"
     assert find_passphrase("dev", public, {"PULUMI_CONFIG_PASSPHRASE_FILE": str(named)}) == "of the file"
     assert find_passphrase("dev", public, {}) == "of anybody"
-    for environment in ({}, {"PULUMI_CONFIG_PASSPHRASE_FILE": str(tmp_path / "gone")}):
+    named.write_bytes(b"\xff")
+    for file in ("", str(tmp_path / "gone"), str(named)):
         with pytest.raises(CredfleetError) as refused:
-            find_passphrase("dev", None, environment)
+            find_passphrase("dev", None, {"PULUMI_CONFIG_PASSPHRASE_FILE": file})
         assert refused.value.code == "passphrase-missing"
+
+
+@pytest.mark.parametrize("given", ["PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", ""])
+def test_passphrase_that_does_not_fit_is_told_by_what_gives_it(
+    project: Path, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (public := project / "public").write_text("wrong\n")
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    monkeypatch.setenv(given or "PULUMI_CONFIG_PASSPHRASE_FILE", str(public) if given else "")
+    salt = PassphraseCrypter.new("right").salt
+    (project / "Pulumi.dev.yaml").write_text(f"encryptionsalt: {salt}\nconfig: {{}}\n")
+    with pytest.raises(CredfleetError, match="does not fit") as refused:
+        StackAtRest.find(project, "dev", backend_dir=project).unlock(public=public)
+    assert refused.value.place == (given or str(public))
 
 
 def test_backend_that_is_no_folder_has_no_state_here_and_its_stack_file_is_read(project: Path) -> None:

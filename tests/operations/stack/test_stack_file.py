@@ -36,13 +36,13 @@ def _loaded(path: Path) -> StackFile:
 
 _AS_PEOPLE_WRITE = """\
 config:
-  size:   12     # blanks as they like
+  size: 12  # as they like
   # about lists
   shop:lists:
     - deep
-    -  deeper
-  shop:rules: [{only: [one]}, {a: 1,  b: 2}]
-  shop:far: {x: 1 , y: 2}
+    - deeper
+  shop:rules: [{only: [one]}, {a: 1, b: 2}]
+  shop:far: {x: 1, y: 2}
 """
 
 

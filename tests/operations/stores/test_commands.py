@@ -170,6 +170,7 @@ def test_names_and_regular_expressions_decide_without_the_namespace() -> None:
 def test_files_without_a_store_are_told_so() -> None:
     result = run("explain", "-", stdin="---\n---\n")
     assert (result.exit_code, result.stdout) == (0, "There is no store.\n")
+    assert "it is empty" in problems("\n")["standard input"][0]
 
 
 def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
@@ -442,6 +443,21 @@ def test_documents_are_converted_there_and_back_again() -> None:
     assert (listed["kind"], len(listed["items"])) == ("List", 2)
     again = run("convert", "-", "--embed", stdin=json.dumps(listed))
     assert yaml_documents(again.stdout) == yaml_documents(REFERENT)
+
+
+@cases("other", table(__file__, "test_a_document_of_another_kind_is_passed_over_and_through"))
+def test_a_document_of_another_kind_is_passed_over_and_through(other: str) -> None:
+    given, whole = f"{other}\n---\n{OWN}", yaml_documents(other.replace("2026-11-28", "'2026-11-28'"))
+    assert rows("-", stdin=given) == rows("-", stdin=OWN)
+    assert run("reach", "-", "-n", "a", stdin=given).stdout == run("reach", "-", "-n", "a", stdin=OWN).stdout
+    for form in ((), ("--embed",)):
+        assert yaml_documents(run("convert", "-", *form, stdin=given).stdout)[:1] == whole
+        assert json.loads(run("convert", "-", *form, "-o", "json", stdin=given).stdout)["items"][:1] == whole
+
+
+@cases("given, fix", table(__file__, "test_a_slip_in_what_is_read_here_is_told_with_its_fix"))
+def test_a_slip_in_what_is_read_here_is_told_with_its_fix(given: str, fix: str) -> None:
+    assert [told for _, told in problems(f"{{{given}, metadata: {{name: a}}}}").values()] == [fix]
 
 
 def test_what_has_no_other_form_is_told_as_a_problem() -> None:

@@ -9,7 +9,7 @@ from components.account_pool.core.adoption import SlotNames, adoptions
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import TENANT_ID
 from components.account_pool.core.model import ClaimRequest, Policy
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_operator import PoolOperator
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import AccountUse
 from components.errors import Withheld
@@ -45,7 +45,7 @@ def owned(*names: str, tenant: str = "acme", **labels: str) -> MemoryServer:
 def test_a_stack_that_names_its_slot_finds_the_account_its_tenant_had_and_takes_no_second() -> None:
     server = owned("own")
     server.add_member("free")
-    pool, claim = Pool(server, POOL, PoolConfigMap(KEYS)), stack("aws", policy=Policy.RETAIN, limit=1)
+    pool, claim = PoolOperator(server, POOL, PoolConfigMap(KEYS)), stack("aws", policy=Policy.RETAIN, limit=1)
     (adoption,) = pool.adoptable(SlotNames(claims=[claim]))
     assert adoption.claim is not None
     adopted = pool.adopt(adoption.member, adoption.claim)
@@ -83,7 +83,7 @@ def test_the_slot_of_an_account_is_the_most_particular_that_is_named(
 )
 def test_an_account_that_cannot_be_adopted_is_told_with_the_reason(names: SlotNames, why: str) -> None:
     server = server_of("taken")
-    Pool(server, POOL, PoolConfigMap(KEYS)).claim(stack("main"))
+    PoolOperator(server, POOL, PoolConfigMap(KEYS)).claim(stack("main"))
     server.add_member("own", {TENANT_NAME: "acme"})
     assert str(proposed(server, names)["own"]).startswith(why)
 
@@ -130,7 +130,7 @@ def test_what_nobody_could_claim_is_not_adopted() -> None:
 
 def test_an_account_is_not_adopted_for_a_slot_that_has_another_one_meanwhile() -> None:
     server = owned("first", "second")
-    pool, names = Pool(server, POOL, PoolConfigMap(KEYS)), SlotNames(slot="0")
+    pool, names = PoolOperator(server, POOL, PoolConfigMap(KEYS)), SlotNames(slot="0")
     adoption = next(each for each in pool.adoptable(names) if each.claim is not None)
     assert adoption.claim is not None
     other = ({"first", "second"} - {adoption.member}).pop()

@@ -20,13 +20,15 @@ from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import CLAIM_TOKEN, INTERNAL, SHARED_CAPACITY
 from components.account_pool.core.label_scheme import LabelScheme
-from components.account_pool.core.model import Claimed, ClaimRequest, Record
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed, Record
 from components.account_pool.core.selection import members_free, members_owned, members_shared
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import AccountUse, status_of
 from components.account_pool.core.steps import get_record
-from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
+from components.account_pool.forecast.explanation import explain
 from components.errors import Misconfigured, NotAllowed, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.cases import tabled
@@ -111,7 +113,7 @@ def test_the_api_server_is_asked_for_every_member_that_would_be_taken(
 def test_an_account_that_the_status_calls_misconfigured_is_never_claimed(labels: dict[str, str]) -> None:
     server = MemoryServer()
     server.add_member("m0", labels)
-    pool = Pool(server, POOL, SETTINGS)
+    pool = PoolOperator(server, POOL, SETTINGS)
     assert [each.standing for each in pool.status().accounts] == [AccountUse.MISCONFIGURED]
     with pytest.raises(Misconfigured, match="m0"):
         pool.claim(ClaimRequest("acme", "aws"))
@@ -125,7 +127,7 @@ def test_a_shared_account_that_is_kept_back_is_given_to_nobody(scheme: LabelSche
     labels = scheme.labels({HYPERSCALER_TYPE: "aws", SHARED: "true", INTERNAL: "true"})
     metadata = {"name": "m0", "labels": labels, "annotations": {SHARED_CAPACITY: "2"}}
     server.create(Kind.MEMBER, {"metadata": metadata})
-    pool = Pool(server, POOL, replace(SETTINGS, scheme=scheme))
+    pool = PoolOperator(server, POOL, replace(SETTINGS, scheme=scheme))
     assert [each.standing for each in pool.status().accounts] == [AccountUse.MISCONFIGURED]
     with pytest.raises(Misconfigured, match="m0"):
         pool.claim(ClaimRequest("acme", "aws", shared=True))
@@ -133,17 +135,17 @@ def test_a_shared_account_that_is_kept_back_is_given_to_nobody(scheme: LabelSche
 
 def test_a_label_of_kyma_by_which_the_pool_is_divided_says_what_the_pool_says() -> None:
     server = server_of(m0={"euAccess": "true"})
-    pool = Pool(server, POOL, PoolConfigMap(("euAccess",)))
+    pool = PoolOperator(server, POOL, PoolConfigMap(("euAccess",)))
     claimed = pool.claim(ClaimRequest("acme", "aws", partition={"euAccess": "true"}))
     assert claimed.secret_name == "m0"
     server.remove(Kind.RECORD, claimed.record)
-    assert [each.member for each in pool.sweep(settle_seconds=0).freed] == ["m0"]
+    assert [*pool.sweep(settle_seconds=0).freed] == ["m0"]
 
 
 def test_an_own_account_with_a_claim_that_is_gone_is_taken_and_everything_says_so_before() -> None:
     server = MemoryServer()
     server.add_member("m0", {TENANT_NAME: "acme"}, {CLAIM_TOKEN: "claim-0.u.1"})
-    pool, request = Pool(server, POOL, SETTINGS), ClaimRequest("acme", "aws")
+    pool, request = PoolOperator(server, POOL, SETTINGS), ClaimRequest("acme", "aws")
     snapshot = PoolSnapshot(pool.members(), pool.records())
     assert [(each.standing, each.reason) for each in pool.status().accounts] == [
         (AccountUse.OWNED, "carries a claim that is gone; a sweep takes it off")
@@ -158,7 +160,7 @@ def test_a_new_consumer_does_not_join_a_claim_whose_account_is_not_in_order_by_n
     labels: dict[str, str], why: str
 ) -> None:
     server = server_of("m0")
-    pool = Pool(server, POOL, SETTINGS)
+    pool = PoolOperator(server, POOL, SETTINGS)
     first, second = ClaimRequest("acme", "aws", holder="h1"), ClaimRequest("acme", "aws", holder="h2")
     pool.claim(first)
     server.by_hand("m0", labels)

@@ -22,10 +22,12 @@ from components.account_pool.core.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Phase, Token
-from components.account_pool.core.pool import Cleaned, Pool
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Phase
+from components.account_pool.core.pool_operator import Cleaned, PoolOperator
 from components.account_pool.core.status import AccountUse
-from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
+from components.account_pool.core.tokens import Token
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
+from components.account_pool.forecast.explanation import explain
 from components.account_pool.roster import PoolRosterProvider
 from components.connection import ClusterTarget
 from components.dynamic import Properties
@@ -48,7 +50,7 @@ JUNK: Mapping[str, JsonObject] = {
 def server(monkeypatch: pytest.MonkeyPatch) -> MemoryServer:
     """A pool with a claimed account and a free one, which every static way of `Pool` sees, too."""
     server = server_of("m0", "m1")
-    Pool(server, POOL, PoolConfigMap()).claim(ACME)
+    PoolOperator(server, POOL, PoolConfigMap()).claim(ACME)
 
     def api(*_given: object) -> MemoryServer:
         return server
@@ -58,12 +60,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> MemoryServer:
 
 
 @pytest.fixture
-def pool(server: MemoryServer) -> Pool:
-    return Pool(server, POOL, PoolConfigMap())
+def pool(server: MemoryServer) -> PoolOperator:
+    return PoolOperator(server, POOL, PoolConfigMap())
 
 
 @pytest.fixture(params=JUNK.values(), ids=tuple(JUNK))
-def junk(request: pytest.FixtureRequest, server: MemoryServer, pool: Pool) -> str:
+def junk(request: pytest.FixtureRequest, server: MemoryServer, pool: PoolOperator) -> str:
     """A ConfigMap that bears the label of records and is none; returns its place."""
     body: JsonObject = dict(request.param)
     if request.node.callspec.id == "no tenant":
@@ -77,22 +79,24 @@ def junk(request: pytest.FixtureRequest, server: MemoryServer, pool: Pool) -> st
 TARGET = ClusterTarget()
 
 
-def test_every_reader_tells_a_record_that_cannot_be_read_and_reads_the_rest(pool: Pool, junk: str) -> None:
+def test_every_reader_tells_a_record_that_cannot_be_read_and_reads_the_rest(
+    pool: PoolOperator, junk: str
+) -> None:
     status = pool.status()
     assert sorted(each.standing for each in status.accounts) == [AccountUse.CLAIMED, AccountUse.FREE]
     assert [each.place for each in status.problems] == [junk]
     assert [each.tenant for each in pool.records()] == ["acme"]
-    snapshot = Pool.snapshot(TARGET, POOL)
+    snapshot = PoolOperator.snapshot(TARGET, POOL)
     assert snapshot.unreadable == {"claim-junk"}
     assert [each.place for each in snapshot.problems] == [junk]
-    assert [each.place for each in Pool.survey(TARGET, POOL, PoolConfigMap()).findings] == [junk]
-    recovered = Pool.recover(TARGET, POOL)
+    assert [each.place for each in PoolOperator.survey(TARGET, POOL, PoolConfigMap()).findings] == [junk]
+    recovered = PoolOperator.recover(TARGET, POOL)
     assert len(recovered.intact) == 1
     assert [each.place for each in recovered.problems] == [junk]
 
 
 def test_an_account_whose_record_cannot_be_read_is_not_called_free_to_sweep(
-    server: MemoryServer, pool: Pool, junk: str
+    server: MemoryServer, pool: PoolOperator, junk: str
 ) -> None:
     server.by_hand("m0", {TENANT_NAME: "globex"}, {CLAIM_TOKEN: str(Token("claim-junk", "uid", 1))})
     (account,) = (each for each in pool.status().accounts if each.secret_name == "m0")
@@ -103,7 +107,7 @@ def test_an_account_whose_record_cannot_be_read_is_not_called_free_to_sweep(
 
 
 def test_a_claim_whose_own_record_cannot_be_read_is_foreseen_to_be_refused(
-    server: MemoryServer, pool: Pool
+    server: MemoryServer, pool: PoolOperator
 ) -> None:
     name = pool.record_of(NEWCOMER)
     server.create(Kind.RECORD, {"metadata": {"name": name, "labels": {POOL_RECORD: "true"}}})
@@ -125,7 +129,7 @@ def preview(news: Properties, olds: Properties) -> Sequence[CheckFailure]:
 
 
 def test_a_preview_tells_a_record_that_cannot_be_read_and_still_refuses(
-    monkeypatch: pytest.MonkeyPatch, pool: Pool, junk: str
+    monkeypatch: pytest.MonkeyPatch, pool: PoolOperator, junk: str
 ) -> None:
     told: list[str] = []
     monkeypatch.setattr(roster, "log", told.append)
@@ -137,7 +141,7 @@ def test_a_preview_tells_a_record_that_cannot_be_read_and_still_refuses(
 
 
 def test_labels_keep_their_names_while_anything_is_written_under_them(
-    monkeypatch: pytest.MonkeyPatch, pool: Pool
+    monkeypatch: pytest.MonkeyPatch, pool: PoolOperator
 ) -> None:
     monkeypatch.setattr(roster, "log", list[str]().append)
     (failure,) = preview({**BEFORE, "labels": {"tenant": "tenantName"}}, BEFORE)
@@ -155,7 +159,7 @@ def test_a_preview_does_not_pass_over_a_pool_that_makes_no_sense(monkeypatch: py
 
 @pytest.mark.parametrize("annotations", [{CLAIM_TOKEN: "garbage"}, {CLAIM_TOKEN: "a.b." + "1" * 5000}])
 def test_a_dirty_account_with_an_unreadable_token_is_told_and_stops_no_other(
-    server: MemoryServer, pool: Pool, annotations: dict[str, str]
+    server: MemoryServer, pool: PoolOperator, annotations: dict[str, str]
 ) -> None:
     server.by_hand("m0", {POOL_STATE: "dirty"}, annotations)
     server.add_member("m2", {POOL_STATE: "dirty"})
@@ -170,7 +174,7 @@ def test_a_dirty_account_with_an_unreadable_token_is_told_and_stops_no_other(
 
 
 def test_an_unforeseen_exception_of_a_cleaner_quarantines_its_account_and_stops_no_other(
-    server: MemoryServer, pool: Pool
+    server: MemoryServer, pool: PoolOperator
 ) -> None:
     server.by_hand("m0", {POOL_STATE: "dirty"})
     server.add_member("m2", {POOL_STATE: "dirty"})
@@ -198,20 +202,20 @@ def test_an_unforeseen_exception_of_a_cleaner_quarantines_its_account_and_stops_
 
 
 def test_a_shared_account_whose_claims_cannot_be_read_stops_neither_sweep_nor_recovery(
-    server: MemoryServer, pool: Pool
+    server: MemoryServer, pool: PoolOperator
 ) -> None:
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
     pool.claim(ClaimRequest("acme", "aws", "x", shared=True))
     server.by_hand("s0", {}, {SHARED_CLAIMS: "garbage"})
     before = server.member("s0")
     assert [each.place for each in pool.sweep(settle_seconds=0).findings] == ["Secret s0"]
-    recovered = Pool.recover(TARGET, POOL)
+    recovered = PoolOperator.recover(TARGET, POOL)
     assert len(recovered.intact) == 1
     assert [each.place for each in recovered.problems] == ["Secret s0"]
     assert server.member("s0") == before
 
 
-def test_a_release_that_nobody_can_finish_stops_no_other(server: MemoryServer, pool: Pool) -> None:
+def test_a_release_that_nobody_can_finish_stops_no_other(server: MemoryServer, pool: PoolOperator) -> None:
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
     pool.claim(ClaimRequest("acme", "aws", "x", shared=True))
     for record in list(server.records):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.core import cleaning, protocol, sweeping
+from components.account_pool.core import cleaning, held_claims, protocol, sweeping
 from components.account_pool.core.calls import (
     ApiRefusal,
     Call,
@@ -28,6 +28,7 @@ from components.account_pool.core.calls import (
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.declared import blocked_reason
+from components.account_pool.core.held_claims import Amendment, Outcome
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
@@ -39,15 +40,8 @@ from components.account_pool.core.keys import (
     STATE_BEFORE,
     STATE_REASON,
 )
-from components.account_pool.core.model import (
-    Claimed,
-    ClaimRequest,
-    Partition,
-    Phase,
-    Policy,
-    State,
-)
-from components.account_pool.core.protocol import Amendment, Outcome
+from components.account_pool.core.model import ClaimRequest, Partition, Phase, Policy, State
+from components.account_pool.core.records import Claimed
 from components.account_pool.core.selection import MEMBERS
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import AccountUse, status_of
@@ -56,7 +50,17 @@ from components.account_pool.forecast.claims import ForecastKind, forecast_claim
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
 from tests.support.cases import tabled
-from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, answer_to, is_free, run
+from tests.support.memory_pool import (
+    POOL,
+    Claims,
+    MemoryServer,
+    Releases,
+    Sweeps,
+    answer_to,
+    decides,
+    is_free,
+    run,
+)
 from tests.support.paused import Paused
 from tests.support.pool import server_of
 
@@ -82,7 +86,7 @@ def labels_of(server: MemoryServer) -> list[Any]:
 
 def cleaned(server: MemoryServer, failing: dict[str, str] | None = None) -> dict[str, Wiped]:
     outcomes: dict[str, Wiped] = {}
-    for listed in run(cleaning.cleanable("k", look=lambda holder: holder.pid != "1"), server):
+    for listed in run(cleaning.survey("k", look=lambda holder: holder.pid != "1"), server)[0]:
         member = run(cleaning.begin(listed, "k/1"), server)
         reason = (failing or {}).get(listed.name)
         settle = cleaning.succeed(member, "k/1") if reason is None else cleaning.fail(member, "k/1", reason)
@@ -212,7 +216,7 @@ def test_a_release_between_two_claims_never_makes_a_held_account_dirty() -> None
     claim(server, A)
     release(server, other)
     assert server.member("m0").state is None
-    assert run(protocol.read_claim(A.wanted.record, "h1"), server) is not None
+    assert run(held_claims.read_claim(A.wanted.record, "h1"), server) is not None
 
 
 def test_a_deleted_account_is_lost_and_never_replaced_silently() -> None:
@@ -222,7 +226,7 @@ def test_a_deleted_account_is_lost_and_never_replaced_silently() -> None:
     with pytest.raises(LostMember):
         claim(server)
     with pytest.raises(LostMember):
-        run(protocol.read_claim(claimed.record, "h1"), server)
+        run(held_claims.read_claim(claimed.record, "h1"), server)
     assert release(server).outcome is Outcome.RELEASED
     assert claim(server).secret_name != claimed.secret_name
 
@@ -250,7 +254,7 @@ def test_a_stripped_label_is_healed_by_the_next_claim_of_its_tenant() -> None:
 def test_a_quarantined_account_stays_with_its_holders_and_takes_no_new_ones() -> None:
     server = server_of("m0")
     claim(server)
-    run(cleaning.quarantine(POOL, "m0", "leaked key"), server)
+    run(decides("quarantine", "m0", "leaked key"), server)
     assert claim(server).secret_name == "m0"
     with pytest.raises(NotAllowed, match="leaked key"):
         claim(server, A2)
@@ -263,14 +267,14 @@ def test_an_update_changes_policy_limit_and_holder_and_keeps_the_account() -> No
     server = server_of("m0")
     claimed = claim(server)
     amended = Amendment("h9", Policy.RETAIN, 3)
-    updated = run(protocol.update(claimed.record, "h1", amended, POOL), server)
+    updated = run(held_claims.update(claimed.record, "h1", amended, POOL), server)
     assert (updated.secret_name, updated.holder, updated.policy, updated.limit) == (
         "m0",
         "h9",
         Policy.RETAIN,
         3,
     )
-    assert run(protocol.read_claim(claimed.record, "h1"), server) is None
+    assert run(held_claims.read_claim(claimed.record, "h1"), server) is None
 
 
 @pytest.mark.parametrize("before", Policy)
@@ -281,7 +285,7 @@ def test_an_account_whose_record_is_lost_is_left_as_the_policy_says_that_it_has_
     def left(policy: Policy, then: Policy) -> object:
         server = server_of("m0")
         claimed = claim(server, replace(A, policy=policy))
-        run(protocol.update(claimed.record, "h1", Amendment("h1", then, None), POOL), server)
+        run(held_claims.update(claimed.record, "h1", Amendment("h1", then, None), POOL), server)
         server.remove(Kind.RECORD, claimed.record)
         run(Sweeps().start({}), server)
         member = server.member("m0")
@@ -295,7 +299,7 @@ def test_an_account_whose_record_is_lost_is_left_as_the_policy_says_that_it_has_
 def test_an_update_that_ends_between_its_writes_leaves_no_account_free_that_is_to_be_cleaned() -> None:
     server = server_of("m0")
     claimed = claim(server)
-    steps = protocol.update(claimed.record, "h1", Amendment("h1", Policy.CLEAN, None), POOL)
+    steps = held_claims.update(claimed.record, "h1", Amendment("h1", Policy.CLEAN, None), POOL)
     Paused(steps, server).until(Replace)
     server.remove(Kind.RECORD, claimed.record)
     run(Sweeps().start({}), server)
@@ -305,8 +309,8 @@ def test_an_update_that_ends_between_its_writes_leaves_no_account_free_that_is_t
 def test_an_update_does_not_change_what_the_holder_must_show_at_its_release() -> None:
     server = server_of("m0")
     claimed = claim(server)
-    run(protocol.update(claimed.record, "h1", Amendment("h1", Policy.RETAIN, None), POOL), server)
-    steps = protocol.release(claimed.record, "h1", POOL, claimed.fence)
+    run(held_claims.update(claimed.record, "h1", Amendment("h1", Policy.RETAIN, None), POOL), server)
+    steps = held_claims.release(claimed.record, "h1", POOL, claimed.fence)
     assert run(steps, server).outcome is Outcome.RELEASED
 
 
@@ -315,8 +319,8 @@ def test_a_limit_below_the_number_of_holders_is_refused_and_nothing_changes() ->
     claim(server)
     claimed = claim(server, A2)
     with pytest.raises(LimitReached):
-        run(protocol.update(claimed.record, "h1", Amendment("h1", Policy.RELEASE, 1), POOL), server)
-    assert run(protocol.read_claim(claimed.record, "h1"), server).limit is None
+        run(held_claims.update(claimed.record, "h1", Amendment("h1", Policy.RELEASE, 1), POOL), server)
+    assert run(held_claims.read_claim(claimed.record, "h1"), server).limit is None
 
 
 # E: releases.
@@ -352,7 +356,7 @@ def test_a_fence_of_before_lets_a_holder_keep_what_it_claimed_since() -> None:
     server = server_of("m0")
     old = claim(server)
     claim(server)
-    assert run(protocol.release(old.record, "h1", POOL, old.fence), server).outcome is Outcome.OVERTAKEN
+    assert run(held_claims.release(old.record, "h1", POOL, old.fence), server).outcome is Outcome.OVERTAKEN
 
 
 # F: cleaning.
@@ -398,7 +402,7 @@ def test_a_cleaner_goes_on_with_what_its_crashed_run_left_and_with_nothing_else(
     assert is_free(server.member("m1"))
     _, left = run(cleaning.survey("k", frozenset(), lambda _: True), server)
     assert {each.name: why for each, why, _ in left} == {"m2": Wiped.RUNNING, "m3": Wiped.UNSEEN}
-    taken = run(cleaning.cleanable("k", frozenset({"m2", "m3"}), lambda _: True), server)
+    taken = run(cleaning.survey("k", frozenset({"m2", "m3"}), lambda _: True), server)[0]
     assert [each.name for each in taken] == ["m3"]
 
 
@@ -411,11 +415,11 @@ def test_an_account_comes_back_to_the_cleaner_if_a_tenant_had_it_and_into_use_if
 ) -> None:
     server = server_of("m0")
     if policy is None:
-        run(cleaning.quarantine(POOL, "m0", "to be looked at"), server)
+        run(decides("quarantine", "m0", "to be looked at"), server)
     else:
         claim(server, policy=policy)
         release(server)
-    assert run(cleaning.unquarantine(POOL, "m0"), server).state == state
+    assert run(decides("unquarantine", "m0"), server).state == state
 
 
 @pytest.mark.parametrize("labels", [{}, {TENANT_NAME: "a"}], ids=["nobody's", "its tenant's own"])
@@ -426,16 +430,16 @@ def test_an_account_that_was_not_clean_is_not_clean_after_a_quarantine(
     server = MemoryServer()
     wiped = {CLEANING_TOKEN: token_of("k", "1")}
     server.add_member("m0", {**labels, POOL_STATE: state}, wiped)
-    run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
-    run(cleaning.quarantine(POOL, "m0", "odder bills"), server)
+    run(decides("quarantine", "m0", "odd bills"), server)
+    run(decides("quarantine", "m0", "odder bills"), server)
     assert server.member("m0").state == "quarantined"
-    back = run(cleaning.unquarantine(POOL, "m0"), server)
+    back = run(decides("unquarantine", "m0"), server)
     assert (back.state, dict(back.annotations)) == ("dirty", wiped)
     with pytest.raises(Exhausted):
         claim(server)
     assert cleaned(server) == {"m0": Wiped.CLEANED}
-    run(cleaning.quarantine(POOL, "m0", "looked at once more"), server)
-    assert run(cleaning.unquarantine(POOL, "m0"), server).state is None
+    run(decides("quarantine", "m0", "looked at once more"), server)
+    assert run(decides("unquarantine", "m0"), server).state is None
 
 
 @pytest.mark.parametrize("is_of_before", [False, True], ids=["remembered", "given up before that"])
@@ -443,40 +447,40 @@ def test_a_decommissioned_account_comes_back_only_when_that_is_meant_and_is_clea
     *, is_of_before: bool
 ) -> None:
     server = server_of("m0")
-    given_up = run(cleaning.decommission(POOL, "m0"), server)
+    given_up = run(decides("decommission", "m0"), server)
     assert given_up.annotations[STATE_REASON] == "decommissioned by an operator; never used again"
     if is_of_before:
         server.by_hand("m0", {}, {STATE_BEFORE: None})
     else:
-        run(cleaning.quarantine(POOL, "m0", "found again"), server)
+        run(decides("quarantine", "m0", "found again"), server)
     before = labels_of(server)
     with pytest.raises(NotAllowed, match="it was decommissioned") as refused:
-        run(cleaning.unquarantine(POOL, "m0"), server)
+        run(decides("unquarantine", "m0"), server)
     assert "--decommissioned" in refused.value.fix
     assert labels_of(server) == before
-    assert run(cleaning.unquarantine(POOL, "m0", decommissioned=True), server).state == "dirty"
+    assert run(decides("unquarantine", "m0", decommissioned=True), server).state == "dirty"
 
 
 def test_an_account_given_up_long_ago_stays_so_when_it_is_quarantined_again() -> None:
     server = server_of("m0")
-    run(cleaning.decommission(POOL, "m0"), server)
+    run(decides("decommission", "m0"), server)
     server.by_hand("m0", {}, {STATE_BEFORE: None})
-    run(cleaning.quarantine(POOL, "m0", "found again"), server)
+    run(decides("quarantine", "m0", "found again"), server)
     with pytest.raises(NotAllowed, match="it was decommissioned"):
-        run(cleaning.unquarantine(POOL, "m0"), server)
+        run(decides("unquarantine", "m0"), server)
 
 
 def test_what_is_not_quarantined_cannot_come_back() -> None:
     with pytest.raises(NotAllowed, match="not quarantined"):
-        run(cleaning.unquarantine(POOL, "m0"), server_of("m0"))
+        run(decides("unquarantine", "m0"), server_of("m0"))
 
 
 DECISIONS: dict[str, tuple[dict[str, str], Callable[[], Any], str | None]] = {
-    "quarantine": ({}, lambda: cleaning.quarantine(POOL, "m0", "odd"), "quarantined"),
-    "unquarantine": ({POOL_STATE: "quarantined"}, lambda: cleaning.unquarantine(POOL, "m0"), None),
-    "decommission": ({}, lambda: cleaning.decommission(POOL, "m0"), "quarantined"),
-    "mark dirty": ({}, lambda: cleaning.mark_dirty(POOL, "m0", "used"), "dirty"),
-    "return": ({TENANT_NAME: "a"}, lambda: cleaning.take_back(POOL, "m0"), "dirty"),
+    "quarantine": ({}, lambda: decides("quarantine", "m0", "odd"), "quarantined"),
+    "unquarantine": ({POOL_STATE: "quarantined"}, lambda: decides("unquarantine", "m0"), None),
+    "decommission": ({}, lambda: decides("decommission", "m0"), "quarantined"),
+    "mark dirty": ({}, lambda: decides("mark_dirty", "m0", "used"), "dirty"),
+    "return": ({TENANT_NAME: "a"}, lambda: decides("take_back", "m0"), "dirty"),
 }
 
 
@@ -490,7 +494,7 @@ def test_a_decision_whose_answer_was_lost_was_made(
     deciding = Paused(decide(), server).until(Patch)
     deciding.go_on(lost=True)
     if meanwhile != "nothing" and state == "dirty":
-        [dirty] = run(cleaning.cleanable("k"), server)
+        [dirty] = run(cleaning.survey("k"), server)[0]
         run(cleaning.begin(dirty, "k/1"), server)
         state = "cleaning"
     if meanwhile != "nothing" and state is None:
@@ -501,16 +505,16 @@ def test_a_decision_whose_answer_was_lost_was_made(
 
 def test_an_account_that_does_not_exist_is_named() -> None:
     with pytest.raises(Misconfigured, match="Secret nobody"):
-        run(cleaning.quarantine(POOL, "nobody", "why"), server_of("m0"))
+        run(decides("quarantine", "nobody", "why"), server_of("m0"))
 
 
 def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_decommissioned() -> None:
     server = server_of("m1", m0={POOL_STATE: "dirty"})
     assert blocked_reason(server.member("m0"), POOL)
-    assert blocked_reason(run(cleaning.decommission(POOL, "m0"), server), POOL) is None
+    assert blocked_reason(run(decides("decommission", "m0"), server), POOL) is None
     claim(server)
     with pytest.raises(NotAllowed):
-        run(cleaning.decommission(POOL, "m1"), server)
+        run(decides("decommission", "m1"), server)
 
 
 def retained(server: MemoryServer) -> MemoryServer:
@@ -594,12 +598,12 @@ def test_a_claim_of_a_retained_account_that_a_former_version_began_is_understood
 def test_a_retained_account_is_returned_by_way_of_the_cleaner_and_is_anybodys_then(meanwhile: str) -> None:
     server = retained(server_of("m0"))
     if meanwhile == "quarantined":
-        run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
+        run(decides("quarantine", "m0", "odd bills"), server)
     if meanwhile == "marked dirty":
-        run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
-    run(cleaning.take_back(POOL, "m0"), server)
+        run(decides("mark_dirty", "m0", "used by hand"), server)
+    run(decides("take_back", "m0"), server)
     if meanwhile == "quarantined":
-        run(cleaning.unquarantine(POOL, "m0"), server)
+        run(decides("unquarantine", "m0"), server)
     for tenant in ("a", "b"):
         with pytest.raises(Exhausted):
             claim(server, Claims(tenant, "h1"))
@@ -610,9 +614,9 @@ def test_a_retained_account_is_returned_by_way_of_the_cleaner_and_is_anybodys_th
 
 def test_a_retained_account_that_was_only_quarantined_or_cleaned_stays_with_its_tenant() -> None:
     server = retained(server_of("m0"))
-    run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
-    assert run(cleaning.unquarantine(POOL, "m0"), server).state is None
-    run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+    run(decides("quarantine", "m0", "odd bills"), server)
+    assert run(decides("unquarantine", "m0"), server).state is None
+    run(decides("mark_dirty", "m0", "used by hand"), server)
     assert cleaned(server) == {"m0": Wiped.CLEANED}
     assert (server.member("m0").tenant, server.member("m0").origin) == ("a", "retained")
 
@@ -625,13 +629,13 @@ def test_what_is_no_retained_account_is_not_returned(
     server.add_member("m0", labels, annotations)
     before = labels_of(server)
     with pytest.raises(NotAllowed, match=problem):
-        run(cleaning.take_back(POOL, "m0"), server)
+        run(decides("take_back", "m0"), server)
     assert labels_of(server) == before
 
 
 def test_an_account_that_is_marked_dirty_is_claimed_by_nobody_before_it_was_cleaned() -> None:
     server = server_of("m0")
-    marked = run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+    marked = run(decides("mark_dirty", "m0", "used by hand"), server)
     assert (marked.state, marked.annotations[STATE_REASON]) == ("dirty", "used by hand")
     with pytest.raises(Exhausted):
         claim(server)
@@ -639,14 +643,14 @@ def test_an_account_that_is_marked_dirty_is_claimed_by_nobody_before_it_was_clea
     assert is_free(server.member("m0"))
     claim(server)
     with pytest.raises(NotAllowed, match="it is claimed"):
-        run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+        run(decides("mark_dirty", "m0", "used by hand"), server)
 
 
 def test_an_account_given_up_is_not_marked_dirty() -> None:
     server = server_of("m0")
-    run(cleaning.decommission(POOL, "m0"), server)
+    run(decides("decommission", "m0"), server)
     with pytest.raises(NotAllowed, match="it was decommissioned"):
-        run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+        run(decides("mark_dirty", "m0", "used by hand"), server)
     assert server.member("m0").state == "quarantined"
 
 
@@ -666,9 +670,9 @@ def forget(server: MemoryServer, claimed: Claimed) -> None:
 def test_an_account_whose_claim_is_gone_is_found_and_freed_by_its_own_policy() -> None:
     server = server_of("m0")
     forget(server, claim(server, policy=Policy.CLEAN))
-    assert [orphan.member for orphan in sweep(server, write=False).withheld] == ["m0"]
+    assert [*sweep(server, write=False).withheld] == ["m0"]
     assert server.member("m0").token is not None
-    assert [orphan.member for orphan in sweep(server).freed] == ["m0"]
+    assert [*sweep(server).freed] == ["m0"]
     assert server.member("m0").state == "dirty"
 
 
@@ -743,12 +747,12 @@ def test_recovery_binds_a_restored_claim_and_old_fences_still_release_it(*, shar
     claimed = claim(server, wanted)
     restore(server, claimed)
     with pytest.raises(LostMember):
-        run(protocol.read_claim(claimed.record, "h1"), server)
+        run(held_claims.read_claim(claimed.record, "h1"), server)
     assert run(sweeping.recover(POOL, dry_run=True), server).rebound == (claimed.record,)
     assert run(sweeping.recover(POOL, dry_run=False), server).rebound == (claimed.record,)
     assert run(sweeping.recover(POOL, dry_run=False), server).intact == (claimed.record,)
-    assert run(protocol.read_claim(claimed.record, "h1"), server).secret_name == claimed.secret_name
-    released = run(protocol.release(claimed.record, "h1", POOL, claimed.fence), server)
+    assert run(held_claims.read_claim(claimed.record, "h1"), server).secret_name == claimed.secret_name
+    released = run(held_claims.release(claimed.record, "h1", POOL, claimed.fence), server)
     assert released.outcome is Outcome.RELEASED
 
 
@@ -815,7 +819,7 @@ def test_a_claim_that_came_back_from_before_it_was_bound_keeps_no_account() -> N
     assert record is not None
     server.remove(Kind.RECORD, record.name)
     server.create(Kind.RECORD, replace(record, phase=Phase.PENDING).render(POOL))
-    assert [each.member for each in sweep(server).freed] == ["m0"]
+    assert [*sweep(server).freed] == ["m0"]
 
 
 @pytest.mark.parametrize("slot", ["0", "1"], ids=["the same slot", "another slot"])

@@ -1,15 +1,8 @@
 """What a preview says of the consumers of a pool: who gets no more, and who keeps what it has."""
 
 from components.account_pool.core.consumers import Consumer, keeping
-from components.account_pool.core.model import (
-    ClaimRequest,
-    Member,
-    Partition,
-    Phase,
-    Policy,
-    Record,
-    record_name,
-)
+from components.account_pool.core.model import ClaimRequest, Member, Partition, Phase, Policy, record_name
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims, vacancies
 from components.errors import NotAllowed, QuotaReached

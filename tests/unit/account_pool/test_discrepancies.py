@@ -13,13 +13,14 @@ import pytest
 
 from components.account_pool.admission.record_transitions import build_record_machine
 from components.account_pool.admission.state_machine import Verb
-from components.account_pool.core import protocol
+from components.account_pool.core import held_claims, protocol
 from components.account_pool.core.calls import Found, Kind
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_POLICY, CLAIM_TOKEN, POOL_STATE
-from components.account_pool.core.model import Claimed, Policy
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.model import Policy
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed
 from components.account_pool.core.sweeping import SweepReport, recover, sweep
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.admission_twin import Write, allows
@@ -66,20 +67,20 @@ def test_an_account_with_the_token_of_a_claim_on_another_is_told_and_swept(serve
     server.by_hand(other, {TENANT_NAME: "a"}, held.annotations)
     report = swept(server)
     assert [finding.place for finding in report.findings] == [f"Secret {other}"]
-    assert [orphan.member for orphan in report.freed] == [other]
+    assert [*report.freed] == [other]
     assert server.member(other).state == "dirty"
     assert server.member(name) == held
 
 
 def test_an_account_whose_claim_nobody_released_is_not_cleaned_until_it_is(server: MemoryServer) -> None:
     claimed = claim(server)
-    pool = Pool(server, POOL, PoolConfigMap())
+    pool = PoolOperator(server, POOL, PoolConfigMap())
     server.by_hand(claimed.secret_name, {POOL_STATE: "dirty"}, {CLAIM_TOKEN: None, CLAIM_POLICY: None})
     (left,) = pool.clean("k", lambda _: None)
     assert (left.member, left.outcome) == (claimed.secret_name, Wiped.IN_USE)
     assert f"`credfleet pool release -n {POOL} --type=aws --tenant=a" in str(left.reason)
     assert [each.place for each in pool.status().problems] == [f"claim {claimed.record}"]
-    run(protocol.release(claimed.record, "h", POOL), server)
+    run(held_claims.release(claimed.record, "h", POOL), server)
     (done,) = pool.clean("k", lambda _: None)
     assert (done.outcome, pool.status().problems) == (Wiped.CLEANED, ())
 
@@ -104,7 +105,7 @@ def test_the_label_that_is_to_be_put_back_is_called_as_the_pool_calls_it(
     server = MemoryServer()
     labels = settings.scheme.labels({HYPERSCALER_TYPE: "aws"})
     server.create(Kind.MEMBER, {"metadata": {"name": "m0", "labels": labels, "annotations": {}}})
-    pool = Pool(server, POOL, settings)
+    pool = PoolOperator(server, POOL, settings)
     claimed = run(protocol.claim(Claims("a", "h").wanted), settings.scheme.over(server))
     server.by_hand("m0", {key: "b"})
     (problem,) = pool.status().problems

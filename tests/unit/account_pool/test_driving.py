@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from components.account_pool.core import driver as driving
-from components.account_pool.core import pool as live
+from components.account_pool.core import pool_operator as live
 from components.account_pool.core import protocol
-from components.account_pool.core.audit import AuditEvent, Journal
+from components.account_pool.core.audit import Journal
 from components.account_pool.core.calls import ApiRefusal, Kind, Pause, Refused, Result, Steps, Unknown
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import ClaimRequest, JsonObject
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_operator import PoolOperator
 from components.errors import Misconfigured, NotAllowed, Unreachable
 from components.http_answers import LONGEST_PAUSE_SECONDS, jitter
 from tests.support.memory_pool import Claims, MemoryServer
@@ -161,7 +161,7 @@ ODD = {
 @pytest.mark.parametrize("place", ODD)
 def test_a_slot_or_holder_that_could_be_spelt_two_ways_is_refused(place: str) -> None:
     with pytest.raises(Misconfigured, match=place):
-        Pool(MemoryServer(), "pool", PoolConfigMap()).claim(ODD[place])
+        PoolOperator(MemoryServer(), "pool", PoolConfigMap()).claim(ODD[place])
 
 
 class Slow(MemoryServer):
@@ -181,14 +181,14 @@ class Slow(MemoryServer):
         return self._answer or super().create(kind, body)
 
 
-HAPPENING = AuditEvent("Secret", "m0", "uid", "Claimed", "claimed for tenant a")
+HAPPENING = ("m0", "Claimed", "claimed for tenant a")
 
 
 def test_events_are_written_aside_and_flush_waits_for_them() -> None:
     slow = Slow()
     journal = Journal(slow, "pool")
-    journal.note(HAPPENING)
-    journal.note(HAPPENING)
+    journal.note(*HAPPENING)
+    journal.note(*HAPPENING)
     assert not journal.flush(0)
     slow.let.set()
     assert journal.flush(10)
@@ -200,7 +200,7 @@ def test_whoever_may_not_write_events_is_not_asked_for_a_second_one() -> None:
     forbidding.let.set()
     journal = Journal(forbidding, "pool")
     for _ in range(3):
-        journal.note(HAPPENING)
+        journal.note(*HAPPENING)
     assert journal.flush(10)
     assert forbidding.asked == 1
 
@@ -209,7 +209,7 @@ def test_an_event_that_fails_fails_no_claim() -> None:
     failing = Slow(Unknown("connection reset"))
     failing.let.set()
     failing.add_member("m0")
-    pool = Pool(failing, "pool", PoolConfigMap())
+    pool = PoolOperator(failing, "pool", PoolConfigMap())
     assert pool.claim(ClaimRequest("a", "aws")).secret_name == "m0"
     assert pool.flush(10)
 
@@ -250,5 +250,5 @@ def test_a_ctrl_c_ends_the_cleaners_that_run_whenever_it_comes(
     monkeypatch.setattr(live, "ThreadPoolExecutor", hands)
     monkeypatch.setattr(live, "wait", awaited)
     with pytest.raises(KeyboardInterrupt):
-        Pool(server, "pool", PoolConfigMap()).clean("k", wipe, stop=stopped.set)
+        PoolOperator(server, "pool", PoolConfigMap()).clean("k", wipe, stop=stopped.set)
     assert ends == [True]

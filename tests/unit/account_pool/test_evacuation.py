@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import ClaimRequest
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_operator import PoolOperator
 from components.account_pool.forecast.claims import ForecastKind
 from components.account_pool.forecast.evacuation import (
     Generations,
@@ -29,10 +29,10 @@ from tests.support.pool import server_of
 ACME = ClaimRequest("acme", "aws", "main", holder="one")
 
 
-def pool_of(server: MemoryServer, *members: str) -> Pool:
+def pool_of(server: MemoryServer, *members: str) -> PoolOperator:
     for name in members:
         server.add_member(name)
-    return Pool(server, POOL, PoolConfigMap())
+    return PoolOperator(server, POOL, PoolConfigMap())
 
 
 @given(st.text(min_size=1), st.integers(0, 99))
@@ -102,7 +102,7 @@ def test_slots_of_one_name_in_two_parts_of_a_pool_have_their_own_generations() -
     server = server_of("a", "b")
     for name in ("eu1", "eu2"):
         server.add_member(name, {EU_ACCESS: "true"})
-    pool = Pool(server, POOL, PoolConfigMap((EU_ACCESS,)))
+    pool = PoolOperator(server, POOL, PoolConfigMap((EU_ACCESS,)))
     europe = replace(ACME, partition={EU_ACCESS: "true"}, holder="europe")
     first, other = pool.claim(ACME), pool.claim(europe)
 

@@ -15,15 +15,11 @@ from components.account_pool.core.keys import (
     SHARED_CLAIMS,
     STATE_REASON,
 )
-from components.account_pool.core.model import (
-    ClaimRequest,
-    Member,
-    Partition,
-    Phase,
-    Record,
-)
+from components.account_pool.core.model import ClaimRequest, Member, Partition, Phase
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.forecast.claims import Explanation, ForecastKind, explain, forecast_claims
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
+from components.account_pool.forecast.explanation import Explanation, explain
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support import records
 from tests.support.cases import tabled

@@ -1,11 +1,14 @@
 """The forecast as a preview's lines, and read back from all lines of a preview."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.account_pool.core.keys import SHARED_CAPACITY, SHARED_CLAIMS
-from components.account_pool.core.model import ClaimRequest, Member
+from components.account_pool.core.model import ClaimRequest, Member, Partition
+from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import evacuation
 from components.account_pool.forecast.claims import (
@@ -19,6 +22,7 @@ from components.account_pool.forecast.forecast import Forecast, Shown, lines, pa
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.cases import tabled
 from tests.support.drawn_pools import KEYS, REQUESTS, Spoken, pools
+from tests.support.records import BOUND
 
 BAD = (ForecastKind.EXHAUSTED, ForecastKind.REFUSED)
 
@@ -118,10 +122,10 @@ def test_a_line_that_is_no_forecast_is_passed_over(line: str):
     pools(),
     st.lists(REQUESTS, min_size=1, max_size=5, unique_by=lambda each: (each.tenant, each.slot)),
     st.booleans(),
-    st.sampled_from([[], [ClaimRequest("globex", "aws", "9", {}, holder="h9")]]),
+    st.sampled_from([[], [replace(BOUND, partition=Partition("aws", (("eu-access", None),)))]]),
 )
 def test_all_that_a_pool_lets_its_claims_expect_is_read_back_as_it_was_meant(
-    spoken: Spoken, requests: list[ClaimRequest], is_skipped: bool, leaving: list[ClaimRequest]
+    spoken: Spoken, requests: list[ClaimRequest], is_skipped: bool, leaving: list[Record]
 ):
     snapshot = spoken.pool.look()
     expected = [move.forecast for move in evacuation.plan_moves(snapshot, requests, KEYS, leaving)]

@@ -7,17 +7,21 @@ explains a claim says the same as the claim does is in `test_agreement.py`.
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
-from components.account_pool.core.calls import Found, Kind
+from components.account_pool.core import pool as live
+from components.account_pool.core.calls import Found, Kind, Result
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, holds_of
 from components.account_pool.core.driver import Driver
+from components.account_pool.core.held_claims import Outcome
 from components.account_pool.core.model import ClaimRequest, Phase, Policy
-from components.account_pool.core.pool import Pool
-from components.account_pool.core.pool_settings import sign_settings
-from components.account_pool.core.protocol import Outcome
-from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.pool_settings import COPY_OF_HOLDS, sign_settings
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
+from components.account_pool.forecast.explanation import explain
+from components.connection import ClusterTarget
 from components.errors import Misconfigured, NotAllowed
 from components.labels import TENANT_NAME
 from operations.pool.status import as_document
@@ -41,8 +45,8 @@ def server() -> MemoryServer:
     return server
 
 
-def opened(server: MemoryServer) -> Pool:
-    return Pool(server, POOL, PoolConfigMap())
+def opened(server: MemoryServer) -> PoolOperator:
+    return PoolOperator(server, POOL, PoolConfigMap())
 
 
 def test_while_a_pool_is_held_accounts_are_used_and_released_but_no_new_one_is_given(
@@ -78,7 +82,7 @@ def test_a_hold_changes_nothing_else_of_the_settings_and_leaves_nothing_behind(s
 
 def test_a_process_that_runs_already_notices_within_a_second(server: MemoryServer) -> None:
     now = 100.0
-    running = Pool(server, POOL, PoolConfigMap(), clock=lambda: now)
+    running = PoolOperator(server, POOL, PoolConfigMap(), clock=lambda: now)
     opened(server).hold(WHY)
     now += 1.01
     with pytest.raises(NotAllowed, match=WHY):
@@ -118,10 +122,10 @@ def test_everything_that_explains_says_that_the_pool_is_held_and_why(server: Mem
 def test_hold_by_command_outlives_settings_that_are_deleted_and_made_again(
     server: MemoryServer, scope: str
 ) -> None:
-    def open_pool() -> Pool:
-        return Pool(server, POOL, Driver(server, POOL).run(sign_settings(), 1))
+    def open_pool() -> PoolOperator:
+        return PoolOperator(server, POOL, Driver(server, POOL).run(sign_settings(), 1))
 
-    def refuses(pool: Pool) -> bool:
+    def refuses(pool: PoolOperator) -> bool:
         with pytest.raises(NotAllowed, match=WHY):
             pool.claim(eu)
         return pool.look().holds.said == {scope: WHY}
@@ -129,7 +133,7 @@ def test_hold_by_command_outlives_settings_that_are_deleted_and_made_again(
     now, keys = 100.0, ("eu-access",)
     eu = ClaimRequest("acme", "aws", partition={"eu-access": "true"})
     server.add_member("eu", {"eu-access": "true"})
-    running = Pool(server, POOL, PoolConfigMap(keys), clock=lambda: now)
+    running = PoolOperator(server, POOL, PoolConfigMap(keys), clock=lambda: now)
     running.hold(WHY, scope)
     server.remove(Kind.RECORD, CONFIG_MAP)
     now += 1.01
@@ -157,7 +161,7 @@ def test_words_in_the_settings_that_hold_nothing_are_no_hold() -> None:
 def test_hold_of_one_part_leaves_the_others_and_goes_by_itself(server: MemoryServer) -> None:
     keys = ("eu-access",)
     server.add_member("eu", {"eu-access": "true"})
-    pool = Pool(server, POOL, PoolConfigMap(keys))
+    pool = PoolOperator(server, POOL, PoolConfigMap(keys))
     pool.hold("a quota", "aws,eu-access=true")
     eu = replace(ACME, partition={"eu-access": "true"})
     with pytest.raises(NotAllowed, match=r"aws with eu-access=true is held, .*: a quota"):
@@ -172,3 +176,21 @@ def test_hold_of_one_part_leaves_the_others_and_goes_by_itself(server: MemorySer
     assert as_document(POOL, pool.status())["holds"] == {"gcp": "a move"}
     pool.hold("")
     assert not pool.look().holds
+
+
+def test_a_look_at_an_unsigned_pool_reads_what_operators_said_once(
+    monkeypatch: pytest.MonkeyPatch, server: MemoryServer
+) -> None:
+    read: list[str] = []
+
+    class Counted(MemoryServer):
+        def get(self, kind: Kind, name: str) -> Result:
+            read.append(name)
+            return super().get(kind, name)
+
+    counted = Counted()
+    counted.objects = server.copy().objects
+    counted.put(Kind.RECORD, {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap().render()}, "u")
+    monkeypatch.setattr(live, "_api", Mock(return_value=counted))
+    PoolOperator.snapshot(ClusterTarget(), POOL)
+    assert sorted(read) == [COPY_OF_HOLDS, CONFIG_MAP]

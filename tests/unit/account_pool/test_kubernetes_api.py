@@ -7,7 +7,21 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.core.calls import ApiRefusal, Found, Kind, Page, Refused, Result, Unknown
+from components.account_pool.core.calls import (
+    ApiRefusal,
+    Create,
+    Delete,
+    Found,
+    Get,
+    Kind,
+    ListPage,
+    Page,
+    Patch,
+    Refused,
+    Replace,
+    Result,
+    Unknown,
+)
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.connection import Connection, NoReply, Reply
 from tests.support.cases import tabled
@@ -39,29 +53,29 @@ def made(reply: Reply | None) -> tuple[KubernetesApi, Replying]:
 @tabled("status, meant")
 def test_what_the_server_refused_was_not_done(status: int, meant: str) -> None:
     api, _ = made(Reply(status, {"message": "no"}))
-    assert api.replace(Kind.RECORD, BODY) == Refused(ApiRefusal(meant), "no")
+    assert api(Replace(Kind.RECORD, BODY)) == Refused(ApiRefusal(meant), "no")
 
 
 @pytest.mark.parametrize("reply", [Reply(429, {}), Reply(500, {}), Reply(504, {}), None])
 def test_whatever_else_the_server_says_or_does_not_say_may_have_been_done(reply: Reply | None) -> None:
     api, _ = made(reply)
-    assert isinstance(api.patch(Kind.MEMBER, "m0", BODY), Unknown)
-    assert isinstance(api.create(Kind.RECORD, BODY), Unknown)
+    assert isinstance(api(Patch(Kind.MEMBER, "m0", BODY)), Unknown)
+    assert isinstance(api(Create(Kind.RECORD, BODY)), Unknown)
 
 
 def test_of_an_account_nothing_is_asked_for_but_its_metadata() -> None:
     api, connection = made(Reply(200, BODY))
-    answers: list[Result] = [api.get(Kind.MEMBER, "m0"), api.patch(Kind.MEMBER, "m0", BODY)]
+    answers: list[Result] = [api(Get(Kind.MEMBER, "m0")), api(Patch(Kind.MEMBER, "m0", BODY))]
     assert [type(answer) for answer in answers] == [Found, Found]
     assert {asked["accept"] for asked in connection.asked} == {METADATA}
     api, connection = made(Reply(200, {"metadata": {}, "items": []}))
-    api.list(Kind.MEMBER, "hyperscaler-type=aws", "", 500)
+    api(ListPage(Kind.MEMBER, "hyperscaler-type=aws"))
     assert [asked["accept"] for asked in connection.asked] == [METADATA_LIST]
 
 
 def test_a_page_names_the_next_and_is_asked_for_by_its_cursor() -> None:
     api, connection = made(Reply(200, {"metadata": {"continue": "onwards"}, "items": [BODY]}))
-    assert api.list(Kind.RECORD, "pool-record=true", "from-here", 2) == Page((BODY,), "onwards")
+    assert api(ListPage(Kind.RECORD, "pool-record=true", "from-here", 2)) == Page((BODY,), "onwards")
     assert connection.asked[0]["path"].endswith(
         "?labelSelector=pool-record%3Dtrue&limit=2&continue=from-here"
     )
@@ -69,5 +83,5 @@ def test_a_page_names_the_next_and_is_asked_for_by_its_cursor() -> None:
 
 def test_an_object_is_deleted_only_as_it_was_seen() -> None:
     api, connection = made(Reply(200, {}))
-    api.delete(Kind.RECORD, "claim-0", "u", "7")
+    api(Delete(Kind.RECORD, "claim-0", "u", "7"))
     assert connection.asked[0]["body"] == {"preconditions": {"uid": "u", "resourceVersion": "7"}}

@@ -18,7 +18,7 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE, STATE_REASON
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_operator import PoolOperator
 from components.account_pool.core.selection import MEMBERS, members_free, members_shared
 from components.account_pool.core.status import AccountUse
 from components.errors import Misconfigured, PoolError
@@ -30,12 +30,12 @@ SETTINGS = PoolConfigMap((EU_ACCESS,), scheme=KEB)
 ACME = ClaimRequest("acme", "aws")
 
 
-def pool(**labels: str) -> tuple[Pool, MemoryServer]:
+def pool(**labels: str) -> tuple[PoolOperator, MemoryServer]:
     """Make a pool in Kyma's words with one account."""
     server = MemoryServer()
     said = {"hyperscalerType": "aws", **labels}
     server.create(Kind.MEMBER, {"metadata": {"name": "m0", "labels": said, "annotations": {}}})
-    return Pool(server, POOL, SETTINGS), server
+    return PoolOperator(server, POOL, SETTINGS), server
 
 
 @tabled("labels, standing")

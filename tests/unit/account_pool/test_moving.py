@@ -10,10 +10,11 @@ from typing import Final
 import pytest
 
 from components.account_pool.core.calls import Answer, Steps
+from components.account_pool.core.held_claims import read_claim
 from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, STATE_REASON
-from components.account_pool.core.model import Claimed, ClaimRequest, Member, Origin, Policy, State
+from components.account_pool.core.model import ClaimRequest, Member, Origin, Policy, State
 from components.account_pool.core.moving import as_moved, move
-from components.account_pool.core.protocol import read_claim
+from components.account_pool.core.records import Claimed
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import ClaimForecast, ForecastKind, forecast_claims, leaving
 from components.errors import NotAllowed, Withheld
@@ -91,7 +92,7 @@ def test_move_stopped_anywhere_keeps_the_account_and_is_finished_by_the_next(*, 
         (record,) = server.records
         assert again is None or again.secret_name == account.name
         assert (now.name, now.uid, now.state, now.origin) == (account.name, account.uid, None, account.origin)
-        assert now.carries(record)
+        assert record.is_carried_by(now)
         assert (record.tenant, record.slot, *record.holders) == ("globexinc", "first", after.holder)
         if not is_stopped:
             assert calls > 5
@@ -166,3 +167,18 @@ def test_claim_that_lost_its_account_is_not_moved() -> None:
     server.remove_member(account.name)
     assert run(moves(before, after), server) is None
     assert [record.tenant for record in server.records] == ["globex"]
+
+
+@pytest.mark.parametrize("calls", [4, 99], ids=["half-way", "at its end"])
+def test_renamed_claim_of_a_lost_state_goes_over_to_the_one_that_says_so(calls: int) -> None:
+    server, before, after = claimed()
+    stopped(moves(before, replace(after, state="lost")), server, calls)
+    assert server.record(after.wanted.record) is not None
+    with pytest.raises(NotAllowed, match="another Pulumi state"):
+        run(moves(before, replace(after, state="new")), server)
+    wanted = replace(after.wanted, state="new", takes_over=True)
+    moved = run(move(wanted, before.wanted.record, before.holder), server)
+
+    (record,) = server.records
+    assert (moved and moved.record) == record.name
+    assert record.states == {after.holder: "new"}

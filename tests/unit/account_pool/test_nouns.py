@@ -6,25 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.core.bringing import brought_name
 from components.account_pool.core.config_map import POOL_UID, PoolConfigMap, has_pool_uid, with_pool_uid
+from components.account_pool.core.identity import brought_name
 from components.account_pool.core.judgement import misconfiguration
 from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     INTERNAL,
     POOL_STATE,
 )
-from components.account_pool.core.model import (
-    ClaimRequest,
-    Member,
-    Partition,
-    Phase,
-    Policy,
-    Record,
-    Token,
-    record_name,
-)
+from components.account_pool.core.model import ClaimRequest, Member, Partition, Phase, Policy, record_name
+from components.account_pool.core.records import Record
 from components.account_pool.core.selection import in_order, members_free, members_owned, members_shared, turn
+from components.account_pool.core.tokens import Token
 from components.errors import Misconfigured, Restored
 from components.labels import SHARED, TENANT_NAME
 from tests.support.cases import tabled

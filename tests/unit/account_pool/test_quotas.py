@@ -16,9 +16,10 @@ from components.account_pool.core.calls import Answer, Found, Get, Kind, ListPag
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import SHARED_CAPACITY
-from components.account_pool.core.model import Claimed, ClaimRequest, JsonObject
+from components.account_pool.core.model import ClaimRequest, JsonObject
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.quotas import COUNTED_IN, ENTERED, quota_data, quota_labels, quota_name
+from components.account_pool.core.records import Claimed
 from components.errors import LimitReached, Misconfigured, NotAllowed, QuotaReached
 from components.labels import SHARED
 from tests.support.admission_twin import Write, allows

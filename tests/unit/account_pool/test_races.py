@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from components.account_pool.core import changes, cleaning, protocol
+from components.account_pool.core import changes, cleaning, held_claims, protocol
 from components.account_pool.core.calls import Create, Found, Kind, ListPage, Parallel, Patch, Replace, Steps
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
-from components.account_pool.core.model import Claimed, ClaimRequest, Token
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.records import Claimed
 from components.account_pool.core.sweeping import SweepReport, sweep
+from components.account_pool.core.tokens import Token
 from components.errors import Exhausted, LimitReached, Restored
 from components.labels import TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
@@ -107,7 +109,7 @@ def test_a_claim_whose_account_changes_between_two_looks_is_looked_at_again(serv
     server.add_member("m1")
     claim(server, only(A, "m0"))
     joining = paused(server, A2.wanted).go_on()
-    reading = Paused(protocol.read_claim(A.wanted.record, A.holder), server).go_on()
+    reading = Paused(held_claims.read_claim(A.wanted.record, A.holder), server).go_on()
     run(Releases(A).start({}), server)
     claim(server, only(A, "m1"))
     assert joining.end().secret_name == "m1"
@@ -116,7 +118,7 @@ def test_a_claim_whose_account_changes_between_two_looks_is_looked_at_again(serv
 
 def test_a_release_that_somebody_finished_leaves_the_next_claim_alone(server: MemoryServer) -> None:
     claimed = claim(server, A.wanted)
-    slow = Paused(protocol.release(claimed.record, A.holder, POOL), server).until(Replace).go_on()
+    slow = Paused(held_claims.release(claimed.record, A.holder, POOL), server).until(Replace).go_on()
     run(Releases(A).start({}), server)
     claim(server, B.wanted)
     before = server.member("m0")
@@ -154,7 +156,7 @@ def test_a_sweep_leaves_a_claim_that_was_made_after_it_began(server: MemoryServe
     assert slow.end().freed == ()
     record = server.record(claimed.record)
     assert record is not None
-    assert server.member("m0").carries(record)
+    assert record.is_carried_by(server.member("m0"))
 
 
 def test_a_sweep_leaves_a_claim_in_progress_that_it_has_not_seen_before(server: MemoryServer) -> None:
@@ -169,15 +171,15 @@ def test_a_sweep_takes_the_token_of_an_earlier_attempt_off(server: MemoryServer)
     assert record is not None
     left = Token(record.name, record.uid, record.attempt + 1)
     server.add_member("m1", {TENANT_NAME: "a"}, {CLAIM_TOKEN: str(left)})
-    assert [each.member for each in run(swept(), server).freed] == ["m1"]
+    assert [*run(swept(), server).freed] == ["m1"]
 
 
 def test_a_cleaner_leaves_what_another_took_or_took_over(server: MemoryServer) -> None:
     server.by_hand("m0", {POOL_STATE: "dirty"})
-    (listed,) = run(cleaning.cleanable("k"), server)
+    (listed,) = run(cleaning.survey("k"), server)[0]
     taken = run(cleaning.begin(listed, "k/1"), server)
     assert run(cleaning.begin(listed, "other/1"), server) is None
-    (left,) = run(cleaning.cleanable("other", frozenset({"m0"})), server)
+    (left,) = run(cleaning.survey("other", frozenset({"m0"})), server)[0]
     over = run(cleaning.begin(left, "other/2"), server)
     assert run(cleaning.succeed(taken, "k/1"), server) is Wiped.OVERTAKEN
     assert server.member("m0") == over
@@ -186,7 +188,7 @@ def test_a_cleaner_leaves_what_another_took_or_took_over(server: MemoryServer) -
 def test_a_cleaner_leaves_a_dirty_account_that_somebody_claims(server: MemoryServer) -> None:
     claim(server, A.wanted)
     server.by_hand("m0", {POOL_STATE: "dirty"})
-    assert run(cleaning.cleanable("k"), server) == []
+    assert run(cleaning.survey("k"), server)[0] == []
 
 
 def test_a_pending_claim_leaves_an_account_that_is_dirty_by_now(server: MemoryServer) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from components.account_pool.core.calls import Kind
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration, DeclaredMember
-from components.account_pool.core.driver import Driver
 from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
@@ -20,10 +20,11 @@ from components.account_pool.core.keys import (
 )
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest, Member, Phase
-from components.account_pool.core.pool import Pool
-from components.account_pool.core.pool_settings import list_quarantines
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.pool_settings import COPY_OF_HOLDS, quarantines_of
 from components.account_pool.core.rebirth import (
     Marks,
+    birth_lines,
     find_lost,
     keep_away,
     kept_marks,
@@ -42,7 +43,7 @@ BOUND = replace(records.BOUND, member="m", member_uid="old", attempt=2)
 def test_member_that_a_bound_record_names_carries_its_claim() -> None:
     marks = marks_of_records("m", ONE, [BOUND])
     assert marks is not None
-    assert marks.on(ONE.as_member("m")).carries(BOUND)
+    assert BOUND.is_carried_by(marks.on(ONE.as_member("m")))
     assert marks.annotations[CLAIM_ORIGIN] == "pool"
     brought = marks_of_records("m", replace(ONE, tenant="acme"), [BOUND])
     assert brought is not None
@@ -55,20 +56,23 @@ def test_member_that_another_record_names_is_created_dirty(phase: Phase) -> None
     assert marks is not None
     assert marks.on(ONE.as_member("m")).is_created_again
     assert marks_of_records("other", ONE, [BOUND]) is None
+    (told,) = birth_lines("p", {"m": marks})
+    assert "unless this update creates them, run `pulumi refresh`" in told
 
 
 @pytest.mark.parametrize("command", ["quarantine", "evacuate"])
 def test_quarantine_by_command_is_remembered_beside_the_secret_until_it_ends(command: str) -> None:
     server = MemoryServer()
     server.add_member("m0")
-    pool = Pool(server, POOL, PoolConfigMap())
+    pool = PoolOperator(server, POOL, PoolConfigMap())
     pool.claim(ClaimRequest("acme", "aws"))
     member = getattr(pool, command)("m0", "leaked")
     born = keep_away(marks_of_records("m0", ONE, [*server.records]), ONE, remembered(server)["m0"])
     assert born is not None
     again = born.on(ONE.as_member("m0"))
     assert (again.state, again.is_to_be_left) == (member.state, member.is_to_be_left)
-    assert again.carries(*server.records)
+    [record] = server.records
+    assert record.is_carried_by(again)
     pool.unquarantine("m0")
     assert remembered(server) == {}
 
@@ -84,7 +88,7 @@ def test_quarantine_is_said_of_a_shared_account_and_not_of_one_whose_use_is_unkn
 
 
 def remembered(server: MemoryServer) -> Mapping[str, Mapping[str, str]]:
-    return Driver(server, POOL).run(list_quarantines(), 1)
+    return quarantines_of(server.objects.get((Kind.RECORD, COPY_OF_HOLDS), {}).get("data") or {})
 
 
 @tabled("live, renamed, is_lost")

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.core import cleaning, rotation
+from components.account_pool.core import cleaning, receipts, rotation
 from components.account_pool.core.calls import (
     Answer,
     AskProgram,
+    Found,
     KeyVerb,
     Kind,
     Parallel,
@@ -26,8 +27,8 @@ from components.account_pool.core.calls import (
     Steps,
     Told,
     Yielded,
-    perform,
 )
+from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import (
     KEY_CHANGED,
@@ -36,9 +37,10 @@ from components.account_pool.core.keys import (
     KEY_REASON,
 )
 from components.account_pool.core.model import KeyPhase, Policy
+from components.account_pool.core.other_key import OTHER_KEY
 from components.account_pool.core.rotation import Run
 from components.errors import NotAllowed
-from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, decides, is_free, run
 
 NAME = "m0"
 STACKS = ("one", "two")
@@ -118,7 +120,7 @@ class World:
         yield Pause(0)
         self.has[stack] = self.in_use
         yield Pause(0)
-        return (yield from rotation.give_receipt(self.record, stack, seen, POOL))
+        return (yield from receipts.give_receipt(self.record, stack, seen, POOL))
 
     @property
     def record(self) -> str:
@@ -133,7 +135,7 @@ class World:
             case Parallel():
                 raise AssertionError(asked)
             case _:
-                return perform(self.server, asked)
+                return self.server(asked)
 
     def finish(self, steps: Steps[Any]) -> Any:
         """Run to the end, and check after each call."""
@@ -179,7 +181,7 @@ def cleaned(world: World) -> Iterator[Steps[Any]]:
     token = run.token.replace("rotation", "nightly")
 
     def steps() -> Steps[Any]:
-        for listed in (yield from cleaning.cleanable("nightly", look=look)):
+        for listed in (yield from cleaning.survey("nightly", look=look))[0]:
             member = yield from cleaning.begin(listed, token)
             assert member is not None
             yield from rotation.renew(replace(run, token=token), NAME)
@@ -220,6 +222,19 @@ def test_account_is_free_only_once_each_key_of_its_last_tenant_is_dead(lost: boo
         if not reached:
             assert number > 20
             break
+
+
+@pytest.mark.parametrize(("calls", "option"), [(9, "abort"), (12, "abort"), (99, "complete")])
+def test_dirty_account_with_two_keys_is_cleaned_after_its_rotation_is_ended(calls: int, option: str) -> None:
+    world = World.of()
+    die_at(world, iter([rotation.rotate(world.new_run(), NAME)]), calls, lost=True)
+    run(decides("mark_dirty", NAME, "why"), world.server)
+    found, [(_, why, problem)] = run(cleaning.survey("nightly"), world.server)
+    assert (found, why) == ([], Wiped.IN_USE)
+    assert f"`credfleet pool rotate {NAME} --{option} -n " in problem.fix
+    world.dead.add("0")
+    world.finish(getattr(rotation, option)(world.new_run(), NAME))
+    assert [each.name for each in run(cleaning.survey("nightly"), world.server)[0]] == [NAME]
 
 
 def die_at(world: World, script: Iterator[Steps[Any]], number: int, *, lost: bool) -> bool:
@@ -265,6 +280,47 @@ def test_key_that_a_holder_may_have_is_not_revoked_and_who_lags_is_named() -> No
     assert world.cloud.alive == {"k0", "k1"}
 
 
+def test_new_holder_of_an_account_under_rotation_has_the_key_in_use_and_one_of_before_lags() -> None:
+    world = World.of("one")
+    world.finish(rotation.rotate(world.new_run(), NAME))
+    for claim in (Claims("acme", "one"), Claims("acme", "two")):
+        run(claim.start({}), world.server)
+        world.has[claim.holder] = world.in_use if claim.holder == "two" else "k0"
+    lagging = run(receipts.list_lagging(world.server.member(NAME)), world.server)
+    assert [each.holder for each in lagging] == ["one"]
+
+
+@pytest.mark.parametrize("former", [None, NAME], ids=["new", "again"])
+def test_key_is_revoked_without_an_update_of_a_new_claim_and_not_of_one_made_again(
+    former: str | None,
+) -> None:
+    world = World.of()
+    world.finish(rotation.rotate(world.new_run(), NAME))
+    run(Claims("acme", "one", former=former).start({}), world.server)
+    lagging = run(receipts.list_lagging(world.server.member(NAME)), world.server)
+    assert [each.holder for each in lagging] == (["one"] if former else [])
+
+
+def test_key_in_use_stays_beside_a_secret_that_is_created_again_while_the_former_one_is_revoked() -> None:
+    world = World.of()
+    world.finish(rotation.rotate(world.new_run(), NAME))
+    steps = rotation.complete(world.new_run(), NAME)
+    asked = next(steps)
+    while not (isinstance(asked, AskProgram) and asked.verb is KeyVerb.REVOKE):
+        asked = steps.send(world.carry_out(asked))
+    asked = steps.send(world.carry_out(asked))
+    world.server.remove_member(NAME)
+    world.server.add_member(NAME)
+    with pytest.raises(NotAllowed, match=f"the key in use is in Secret {NAME}{OTHER_KEY}"):
+        _go_on(world, steps, asked)
+    assert isinstance(world.server.get(Kind.CREDENTIAL, f"{NAME}{OTHER_KEY}"), Found)
+
+
+def _go_on(world: World, steps: Steps[Any], asked: Yielded) -> None:
+    while True:
+        asked = steps.send(world.carry_out(asked))
+
+
 def test_aborted_rotation_leaves_the_key_in_use_alone() -> None:
     for number in range(40):
         world = World.of(*STACKS)
@@ -301,7 +357,7 @@ def test_rotation_is_over_only_once_the_former_key_is_rejected() -> None:
     world = World.of()
     world.finish(rotation.rotate(world.new_run(), NAME))
     world.cloud.revokes = False
-    with pytest.raises(NotAllowed, match="the other key still works"):
+    with pytest.raises(NotAllowed, match="the other key may still work"):
         world.finish(rotation.complete(world.new_run(), NAME))
     assert world.server.member(NAME).key_phase == KeyPhase.COMPLETING
     world.cloud.revokes = True

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.core.model import Fence, Record
+from components.account_pool.core.records import Fence, Record
 from tests.support.records import BOUND
 
 HOLDERS = st.sampled_from(("first", "second", "third"))

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE
-from components.account_pool.core.model import Claimed, ClaimRequest, Policy
-from components.account_pool.core.pool import Pool
-from components.account_pool.core.spilling import find_place
-from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
+from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.pool_operator import PoolOperator
+from components.account_pool.core.records import Claimed
+from components.account_pool.core.selection import find_place
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
+from components.account_pool.forecast.explanation import explain
 from components.errors import Exhausted
 from tests.support.memory_pool import POOL, MemoryServer
 from tests.support.pool import server_of
@@ -29,12 +31,12 @@ def consumer(number: int, limit: int = 2, slot: str = "main") -> ClaimRequest:
     )
 
 
-def pool(accounts: int) -> tuple[Pool, MemoryServer]:
+def pool(accounts: int) -> tuple[PoolOperator, MemoryServer]:
     server = server_of(*(f"m{number}" for number in range(accounts)))
-    return Pool(server, POOL, PoolConfigMap()), server
+    return PoolOperator(server, POOL, PoolConfigMap()), server
 
 
-def used(found: Pool) -> dict[str, int]:
+def used(found: PoolOperator) -> dict[str, int]:
     """Return the slots there are and how many hold each."""
     found.flush()
     return {record.slot: len(record.holders) for record in found.records()}

@@ -15,7 +15,8 @@ from components.account_pool.admission.member_transitions import build_member_ma
 from components.account_pool.admission.record_transitions import build_record_machine
 from components.account_pool.admission.state_machine import StateMachine
 from components.account_pool.core.keys import POOL_RECORD
-from components.account_pool.core.model import JsonObject, Partition, Phase, Record
+from components.account_pool.core.model import JsonObject, Partition, Phase
+from components.account_pool.core.records import Record
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, TENANT_NAME
 from tests.support import admission_twin, cases
 from tests.support.guarded_pool import VERBS, Keys, merged, record_of, secret

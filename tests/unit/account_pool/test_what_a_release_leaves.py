@@ -8,7 +8,8 @@ import pytest
 
 from components.account_pool.core import changes
 from components.account_pool.core.keys import CLAIM_ORIGIN, CLAIM_POLICY, CLAIM_TOKEN, POOL_STATE, TENANT_ID
-from components.account_pool.core.model import Member, Policy, Token
+from components.account_pool.core.model import Member, Policy
+from components.account_pool.core.tokens import Token
 from components.labels import TENANT_NAME
 from tests.support.cases import tabled
 

@@ -50,20 +50,12 @@ from components.account_pool.admission.record_transitions import (
 from components.account_pool.admission.state_machine import Field, StateMachine, Transition, Verb
 from components.account_pool.admission.transitions import build_settings_machine
 from components.account_pool.core import cleaning, protocol
-from components.account_pool.core.calls import ApiRefusal, Kind, Refused, Result, Steps
+from components.account_pool.core.calls import ApiRefusal, Call, Get, Kind, ListPage, Refused, Result, Steps
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import POOL_RECORD
-from components.account_pool.core.model import (
-    Claimed,
-    ClaimRequest,
-    JsonObject,
-    Member,
-    Phase,
-    Policy,
-    Record,
-    record_name,
-)
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Phase, Policy, record_name
+from components.account_pool.core.records import Claimed, Record
 from components.account_pool.core.selection import RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
 from components.account_pool.core.status import status_of
@@ -71,7 +63,7 @@ from components.account_pool.core.steps import any_record, get_record
 from components.account_pool.core.sweeping import pending_records, sweep
 from components.errors import Misconfigured, PoolError
 from tests.support.admission_twin import Write, allows, holds, permits
-from tests.support.memory_pool import AWS, POOL, MemoryServer, run
+from tests.support.memory_pool import AWS, POOL, MemoryServer, name_of, run
 from tests.support.proving import PROVES, counted, tried
 from tests.support.transitions import put
 
@@ -468,27 +460,11 @@ class Guarded:
         self.server = server
         self._verb = verb
 
-    def get(self, kind: Kind, name: str) -> Result:
-        return self.server.get(kind, name)
-
-    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        return self.server.list(kind, selector, cursor, limit)
-
-    def create(self, kind: Kind, body: JsonObject) -> Result:
-        return self._write(kind, body["metadata"]["name"], "create", kind, body)
-
-    def replace(self, kind: Kind, body: JsonObject) -> Result:
-        return self._write(kind, body["metadata"]["name"], "replace", kind, body)
-
-    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        return self._write(kind, name, "patch", kind, name, body)
-
-    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
-        return self._write(kind, name, "delete", kind, name, uid, resource_version)
-
-    def _write(self, kind: Kind, name: str, how: str, *arguments: object) -> Result:
+    def __call__(self, call: Call) -> Result:
+        if isinstance(call, Get | ListPage):
+            return self.server(call)
         written = self.server.copy()
-        answer: Result = getattr(written, how)(*arguments)
+        answer, kind, name = written(call), call.kind, name_of(call)
         before, after = (_body(each, kind, name) for each in (self.server, written))
         if not _is_step(kind, self._verb, before, after):
             return Refused(ApiRefusal.FORBIDDEN, f"{self._verb}: {before} → {after}")
@@ -532,7 +508,7 @@ def contradictions(members: Sequence[Member], records: Sequence[Record]) -> Iter
         named = [m for m in members if m.name == record.member]
         if record.name == FORGED:
             yield f"claim {FORGED}"
-        elif record.phase is Phase.BOUND and not any(member.carries(record) for member in named):
+        elif record.phase is Phase.BOUND and not any(record.is_carried_by(member) for member in named):
             yield f"claim {record.name}"
     for member in members:
         token = member.annotations.get("credfleet.io/claim-token")
@@ -561,7 +537,7 @@ def judged(world: World, told_of: Mapping[str, str]) -> str | None:
         if member.type and soiled[member.name] and judge(member, AWS, "").takes:
             return f"{member.name} is free and uncleaned"
     survey = run(sweep(POOL, DECLARED, most=0, write=False, pending={}), server)
-    told = {each.place for each in survey.findings} | {f"Secret {each.member}" for each in survey.withheld}
+    told = {each.place for each in survey.findings} | {f"Secret {each}" for each in survey.withheld}
     told |= {f"Secret {record.member}" for record in records if f"claim {record.name}" in told}
     shown = {
         each.place for each in status_of(PoolSnapshot(members, records, namespace=POOL), DECLARED).problems
@@ -617,7 +593,7 @@ def _used_on(
 def cleaned(still: Still) -> tuple[Sequence[str], Still]:
     """Return what a cleaner wipes, and what it leaves."""
     cleaner = Guarded(still.server, Verb.CLEAN)
-    listed = run(cleaning.cleanable("another"), cleaner)
+    listed = run(cleaning.survey("another"), cleaner)[0]
     for member in listed:
         taken = run(cleaning.begin(member, "another/1"), cleaner)
         run(cleaning.succeed(taken, "another/1"), cleaner)

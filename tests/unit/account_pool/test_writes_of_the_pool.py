@@ -9,17 +9,17 @@ import pytest
 
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.admission.transitions import list_state_machines
-from components.account_pool.core.calls import ApiRefusal, Found, Kind, Refused, Result
+from components.account_pool.core.calls import ApiRefusal, Call, Found, Get, Kind, ListPage, Refused, Result
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.keys import SHARED_CAPACITY
 from components.account_pool.core.model import ClaimRequest, JsonObject, Policy
-from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_operator import PoolOperator
 from components.account_pool.core.sweeping import recover
 from components.errors import PoolError
 from components.labels import SHARED, TENANT_NAME
 from tests.support.admission_twin import Write, allows
-from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.memory_pool import POOL, MemoryServer, name_of
 from tests.support.proving import counted, tried
 
 MEMBERS, RECORDS, *_ = list_state_machines(())
@@ -34,31 +34,14 @@ class Watched:
         self._verb = verb
         self._refused = refused
 
-    def get(self, kind: Kind, name: str) -> Result:
-        return self._server.get(kind, name)
-
-    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        return self._server.list(kind, selector, cursor, limit)
-
-    def create(self, kind: Kind, body: JsonObject) -> Result:
-        if kind is Kind.EVENT:
+    def __call__(self, call: Call) -> Result:
+        if isinstance(call, Get | ListPage):
+            return self._server(call)
+        if call.kind is Kind.EVENT:
             return Refused(ApiRefusal.FORBIDDEN, "Events are written by a thread of their own")
-        name = body["metadata"]["name"]
-        return self._watch(kind, name, lambda: self._server.create(kind, body))
-
-    def replace(self, kind: Kind, body: JsonObject) -> Result:
-        name = body["metadata"]["name"]
-        return self._watch(kind, name, lambda: self._server.replace(kind, body))
-
-    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        return self._watch(kind, name, lambda: self._server.patch(kind, name, body))
-
-    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
-        return self._watch(kind, name, lambda: self._server.delete(kind, name, uid, resource_version))
-
-    def _watch(self, kind: Kind, name: str, write: Callable[[], Result]) -> Result:
+        kind, name = call.kind, name_of(call)
         before = self._body(kind, name)
-        result = write()
+        result = self._server(call)
         after = self._body(kind, name)
         if kind in MACHINES and before != after:
             tried("writes of the pool's own operations")
@@ -80,7 +63,7 @@ def test_every_write_of_an_operation_is_a_transition_of_its_user(seed: int) -> N
     server.add_member("shared", {SHARED: "true"}, {SHARED_CAPACITY: "2"})
     names = [member.name for member in server.members]
     claimer, cleaner, operator = (
-        Pool(Watched(server, verb, refused), POOL, PoolConfigMap())
+        PoolOperator(Watched(server, verb, refused), POOL, PoolConfigMap())
         for verb in (Verb.CLAIM, Verb.CLEAN, Verb.OPERATE)
     )
     driver = Driver(Watched(server, Verb.OPERATE, refused), POOL)

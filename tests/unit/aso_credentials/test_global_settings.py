@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from components.aso_credentials import keys
+from components.aso_credentials.operator_settings import GlobalSettings
+from components.aso_credentials.operator_settings import Operator as Given
 from components.aso_credentials.resolution import Operator, Resource
 from components.aso_credentials.resolver import resolve
-from components.aso_credentials.settings import GlobalSettings
-from components.aso_credentials.settings import Operator as Given
 from components.projection.model import SecretRef
 
 SUB, TENANT, CLIENT = (f"00000000-0000-4000-8000-0000000000{end}" for end in ("aa", "bb", "cc"))

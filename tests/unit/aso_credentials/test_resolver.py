@@ -236,6 +236,13 @@ def test_a_deleted_namespace_credential_gives_way_to_the_operators() -> None:
     assert refusal(one({}, operator=strict)) == ("Warning", "Failed")
 
 
+@pytest.mark.parametrize("key", keys.REQUIRED)
+@pytest.mark.parametrize("id_", [b"{%s}" % SUB, SUB.replace(b"-", b""), SUB[:-1]])
+def test_id_that_is_not_a_guid_is_noted_of_the_operators_own_secret_too(key: str, id_: bytes) -> None:
+    assert f"{key} is not a GUID" in str(one({G: {**VALID, key: id_}}).message)
+    assert one({G: {**VALID, "AZURE_TENANT_ID": b"", "AZURE_CLIENT_ID": b""}}).message is None
+
+
 @pytest.mark.parametrize(
     ("settings", "method"),
     [

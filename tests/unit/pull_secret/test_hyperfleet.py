@@ -13,9 +13,8 @@ from pulumi_sandbox.services.cloud.front import Fault
 from pulumi_sandbox.services.ports import LOOPBACK
 
 from components.errors import PullSecretError
-from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
-from components.pull_secret.model import Availability, Phase
-from components.pull_secret.observations import read, render
+from components.pull_secret.hyperfleet import TOKEN, HyperFleet, read_observed, render_observed
+from components.pull_secret.model import Availability, Observed, Phase
 from components.pull_secret.status import of_verified, report
 from operations.sandbox.hyperfleet.app import REQUIRED
 from sandbox.tests.support.clouds import Served
@@ -39,7 +38,7 @@ def hyperfleet(served: Served) -> Generator[HyperFleet]:
 
 
 def a_report(generation: int, observed_at: str | None = None) -> dict[str, Any]:
-    return report(generation, [one.document for one in of_verified(1, "")], {}, observed_at or moment())
+    return report(generation, of_verified(1, ""), {}, observed_at or moment())
 
 
 def test_a_cluster_is_told_with_what_each_adapter_last_said(served: Served, hyperfleet: HyperFleet) -> None:
@@ -101,18 +100,18 @@ class _SignIn(BaseHTTPRequestHandler):
 def test_a_page_for_people_tells_nothing_of_a_cluster(path: str, status: int) -> None:
     with HTTPServer((LOOPBACK, 0), _SignIn) as page:
         Thread(target=page.handle_request, daemon=True).start()
-        with pytest.raises(PullSecretError, match=f"HTTP {status}, and in words that are not its own"):
+        with pytest.raises(PullSecretError, match=f"HTTP {status}, and in a form that is not its own"):
             HyperFleet(f"http://{LOOPBACK}:{page.server_port}{path}").observe(EAST)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_passes_is_tried_again(served: Served, hyperfleet: HyperFleet, status: int) -> None:
-    served.service.faults.add(Fault(path="clusters", status=status, times=2))
+    served.service.faults.append(Fault(path="clusters", status=status, times=2))
     assert hyperfleet.observe(EAST).known
 
 
 def test_no_answer_is_a_failure_once_the_time_is_over(served: Served) -> None:
-    served.service.faults.add(Fault(path="clusters", status=503, times=10_000))
+    served.service.faults.append(Fault(path="clusters", status=503, times=10_000))
     with pytest.raises(PullSecretError) as failed:
         HyperFleet(served.url, seconds=0.3).observe(EAST)
     served.service.faults.clear()
@@ -122,7 +121,7 @@ def test_no_answer_is_a_failure_once_the_time_is_over(served: Served) -> None:
 def test_a_report_whose_answer_is_lost_is_made_again_and_is_one_report(
     served: Served, hyperfleet: HyperFleet
 ) -> None:
-    served.service.faults.add(Fault(path="statuses", method="PUT", lost=True))
+    served.service.faults.append(Fault(path="statuses", method="PUT", lost=True))
     hyperfleet.report(EAST, a_report(3))
     path = f"{served.url}/api/hyperfleet/v1/clusters/{EAST}/statuses"
     items = requests.get(path, timeout=10).json()["items"]
@@ -139,7 +138,7 @@ def test_the_token_of_the_environment_is_sent_and_never_shown(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TOKEN, "sentinel-token")
-    served.service.faults.add(Fault(path="clusters", status=401))
+    served.service.faults.append(Fault(path="clusters", status=401))
     with pytest.raises(PullSecretError) as failed:
         HyperFleet(served.url).observe(EAST)
     assert "sentinel-token" not in str(failed.value)
@@ -152,10 +151,10 @@ def test_what_was_observed_is_read_back_as_it_was_written() -> None:
         "cls-3": Observed({"dns": Availability.UNKNOWN}, Phase.DELETING),
         "cls-4": Observed({}, deleted_time="2026-01-01T00:00:00Z"),
     }
-    assert read(render(observed, "2026-01-01T00:00:00Z")) == observed
+    assert read_observed(render_observed(observed, "2026-01-01T00:00:00Z")) == observed
 
 
 @cases("text", table(__file__, "test_a_file_nobody_wrote_so_is_refused_without_being_shown"))
 def test_a_file_nobody_wrote_so_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(ValueError, match="credfleet pull-secret observe"):
-        read(text)
+        read_observed(text)

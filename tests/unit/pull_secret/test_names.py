@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components import naming
-from components.pull_secret.labels import secret_labels
 from components.pull_secret.names import (
     CLUSTER_LABEL,
     CLUSTER_SECRET,
@@ -17,8 +16,8 @@ from components.pull_secret.names import (
     cluster_id_problems,
     job,
     job_problems,
-    secret_id,
     secret_id_problems,
+    secret_labels,
 )
 
 GOOGLE_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
@@ -57,7 +56,7 @@ def test_an_id_too_long_for_hyperfleets_job_is_told(length: int, generation: int
 def test_an_id_without_faults_is_taken_by_every_service(cluster_id: str, cluster_name: str) -> None:
     if causes(cluster_id):
         return
-    assert not [*secret_id_problems(secret_id(cluster_id), "secretId")]
+    assert not [*secret_id_problems(SECRET.of(cluster_id), "secretId")]
     assert naming.is_namespace(NAMESPACE.of(cluster_id))
     assert naming.is_object_name(CLUSTER_SECRET.of(cluster_id))
     assert secret_labels(cluster_id, cluster_name)["cluster-id"] == cluster_id

@@ -59,8 +59,15 @@ def test_what_holds_no_credentials_by_registry_is_refused(
     assert errors(payload.encode("latin-1"), strict=strict) == [(place, problem)]
 
 
+@cases(
+    "payload, fix", table(__file__, "test_another_format_is_told_with_the_command_that_gets_the_right_one")
+)
+def test_another_format_is_told_with_the_command_that_gets_the_right_one(payload: str, fix: str) -> None:
+    assert [error.fix for error in judge(payload.encode()).errors] == [fix]
+
+
 def test_one_byte_over_64_kib_is_refused_beside_everything_else_that_is_wrong() -> None:
-    told = errors(pull_secret({"quay.io": {}}).ljust(LIMIT + 1), strict=True)
+    told = errors(pull_secret({"a.io": SOUND, "quay.io": {}}).ljust(LIMIT + 1), strict=True)
     assert told == [
         ("payload", "it has 65537 bytes, and Secret Manager takes 65536"),
         ('auths["quay.io"]', "it holds no auth, so it opens nothing"),
@@ -101,6 +108,12 @@ def test_what_kubelet_refuses_besides_is_an_error(payload: str, place: str, prob
 def test_auths_that_a_later_null_empties_for_kubelet_are_an_error() -> None:
     given = f'{{"auths":{{"r":{json.dumps(SOUND)}}},"Auths":null}}'.encode()
     assert errors(given) == [("auths", "a second one, null, has kubelet find no registry")]
+
+
+@cases("auths", table(__file__, "test_registries_none_of_which_a_node_can_pull_from_are_an_error"))
+def test_registries_none_of_which_a_node_can_pull_from_are_an_error(auths: str) -> None:
+    told = errors(f'{{"auths":{auths}}}'.encode())
+    assert told == [("auths", "no registry has both a user and a password, so no node pulls with it")]
 
 
 @cases("entry", table(__file__, "test_an_entry_that_kubelet_signs_in_with_is_sound"))

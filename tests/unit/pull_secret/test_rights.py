@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from components.errors import SecretManagerError
-from components.pull_secret.settings import list_grants, service_account, workload
+from components.pull_secret.rights import EntryUser, EntryWorkload, list_grants
 from components.secret_manager import (
     LATEST,
     SecretManager,
@@ -25,8 +25,18 @@ from sandbox.tests.support.clouds import OWNER, Served, secret_manager
 from tests.support.cases import cases, table
 
 NAME = secret_name("fleet-prod", "hyperfleet-cls-1-pull-secret")
-READER = workload("12", "fleet-gke", "hyperfleet-system", "nodes")
-ADAPTER = service_account("pullsecret-manager@fleet-prod.iam.gserviceaccount.com")
+NODES = EntryWorkload.model_validate(
+    {
+        "projectNumber": "12",
+        "project": "fleet-gke",
+        "namespace": "hyperfleet-system",
+        "serviceAccount": "nodes",
+    }
+)
+MANAGER = EntryUser.model_validate(
+    {"serviceAccount": "pullsecret-manager@fleet-prod.iam.gserviceaccount.com"}
+)
+READER, ADAPTER = NODES.member, MANAGER.member
 FIRST = version_name(NAME, 1)
 
 Call = Callable[[SecretManager], object]
@@ -48,7 +58,10 @@ def google(tmp_path: Path) -> Generator[Served]:
         owner = connected(running, "an-owner")
         owner.create(NAME, {})
         owner.add(NAME, b"1")
-        bindings = [{"role": each.role, "members": [each.member]} for each in list_grants(READER, ADAPTER)]
+        bindings = [
+            {"role": each.role, "members": [each.member]}
+            for each in list_grants(reader=EntryUser(workload=NODES), adapter=MANAGER)
+        ]
         path = f"{running.url}/v1/{NAME}:setIamPolicy"
         answer = requests.post(path, json={"policy": {"bindings": bindings}}, headers=OWNER, timeout=10)
         answer.raise_for_status()
@@ -86,3 +99,14 @@ def test_an_adapter_looks_adds_and_reads_back_and_nothing_else(google: Served) -
 @cases("stranger", table(__file__, "test_a_like_name_is_nobody"))
 def test_a_like_name_is_nobody(google: Served, stranger: str) -> None:
     assert allowed(google, stranger) == set()
+
+
+def test_nobody_gets_rights_by_default() -> None:
+    assert [*list_grants(reader=None, adapter=None)] == []
+
+
+def test_both_forms_of_an_identity_are_as_google_cloud_writes_them() -> None:
+    pool = "projects/12/locations/global/workloadIdentityPools/fleet-gke.svc.id.goog"
+    nodes = f"principal://iam.googleapis.com/{pool}/subject/ns/hyperfleet-system/sa/nodes"
+    manager = "serviceAccount:pullsecret-manager@fleet-prod.iam.gserviceaccount.com"
+    assert (NODES.member, MANAGER.member) == (nodes, manager)

@@ -2,24 +2,18 @@
 
 import pytest
 
-from components.pull_secret.status import Condition, of_skipped, of_verified, report
-
-
-def told(conditions: tuple[Condition, ...]) -> list[tuple[str, bool, str]]:
-    return [(one.type, one.holds, one.reason) for one in conditions]
+from components.pull_secret.status import Conditions, of_skipped, of_verified, report
 
 
 @pytest.mark.parametrize("conditions", [of_skipped(["x"]), of_verified(1, ""), of_verified(1, "x")])
 def test_no_condition_is_ever_unknown_which_would_make_hyperfleet_ignore_the_report(
-    conditions: tuple[Condition, ...],
+    conditions: Conditions,
 ) -> None:
-    assert {one.document["status"] for one in conditions} <= {"True", "False"}
+    assert {one["status"] for one in conditions} <= {"True", "False"}
 
 
 def test_a_report_has_what_the_contract_wants_and_the_generation_is_a_whole_number() -> None:
-    document = report(
-        2, [one.document for one in of_verified(1, "")], {"secretName": "s"}, "2026-01-01T00:00:00Z"
-    )
+    document = report(2, of_verified(1, ""), {"secretName": "s"}, "2026-01-01T00:00:00Z")
     assert {key: document[key] for key in ("adapter", "observed_generation", "observed_time", "data")} == {
         "adapter": "pullsecret",
         "observed_generation": 2,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 
-from components.secret_stores.admission import Purpose, StoreUse, admit
+from components.secret_stores.admission import Purpose, admit
 from components.secret_stores.clients.client import SecretsClient
 from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.direct import CLIENTS, ClientKey, Clients, StackTarget, client_of
@@ -43,7 +43,7 @@ def found(
     clients: Clients, store: AnyStore, caller: str, known: RefRegister, spec: dict[str, Any] = SPEC
 ) -> SecretsClient:
     of = provider("Counted", spec, kinds=known)
-    use = admit(StoreUse(store, None if store.spec.provider else of, caller, {}, Purpose.PUSH), known)
+    use = admit(store, None if store.spec.provider else of, caller, {}, Purpose.PUSH, kinds=known)
     return client_of(use, StackTarget(), Purpose.PUSH, clients)
 
 

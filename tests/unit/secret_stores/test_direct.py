@@ -7,7 +7,6 @@ import pytest
 from components.errors import Problem, StoreError
 from components.secret_stores.admission import (
     Purpose,
-    StoreUse,
     Use,
     admit,
     document_of,
@@ -19,7 +18,7 @@ from components.secret_stores.consumers import RemoteRef
 from components.secret_stores.direct import Clients, StackTarget, client_of, retry
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import AnyStore, ProviderSpec
-from components.secret_stores.referent import confine, pin, resolve, selectors
+from components.secret_stores.referent import pin, resolve, selectors
 from components.secret_stores.registry import Maintenance, RefRegister
 from components.secret_stores.specs import KubernetesSpec
 from tests.support.cases import cases
@@ -39,7 +38,7 @@ LOGIN: dict[str, Any] = {"auth": {"serviceAccount": selector(None)}, "remoteName
 
 
 def way(store: AnyStore, caller: str = "a", purpose: Purpose = Purpose.READ, **labels: str) -> Use:
-    return admit(StoreUse(store, None, caller, labels, purpose))
+    return admit(store, None, caller, labels, purpose)
 
 
 def refusal(store: AnyStore, caller: str = "a", purpose: Purpose = Purpose.READ, **labels: str) -> StoreError:
@@ -78,25 +77,9 @@ def test_a_store_that_is_not_ready_is_not_read(said: int, purpose: Purpose, *, l
         assert (caught.value.code, caught.value.place) == ("not-ready", "SecretStore/a/store")
 
 
-@cases(
-    "namespace, caller, allowed",
-    {"omitted": (None, "a", True), "the-callers": ("a", "a", True), "another": ("b", "a", False)},
-)
-def test_a_generator_reads_in_its_callers_namespace_only(
-    namespace: str | None, caller: str, *, allowed: bool
-) -> None:
-    generator = provider("Kubernetes", {"auth": {"serviceAccount": selector(namespace)}})
-    answer = confine(generator, caller)
-    if allowed:
-        assert answer == {"auth.serviceAccount": "a"}
-    else:
-        assert isinstance(answer, Problem)
-        assert "auth.serviceAccount names namespace b" in answer.problem
-
-
 def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
     of = provider("Kubernetes", LOGIN)
-    use = admit(StoreUse(cluster_store(providerRef=ref(of)), of, "a", {}, Purpose.READ))
+    use = admit(cluster_store(providerRef=ref(of)), of, "a", {}, Purpose.READ)
     assert isinstance(use.provider.spec, KubernetesSpec)
     assert {path: each.namespace for path, each in selectors(use.provider.spec)} == {
         "auth.serviceAccount": "a"
@@ -110,7 +93,7 @@ def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
 def test_kinds_without_a_client_say_so_and_name_the_other_back_end(name: str, spec: dict[str, Any]) -> None:
     of = provider(name, spec, "a")
     with pytest.raises(StoreError, match=f"no client for providers of kind {name}") as caught:
-        admit(StoreUse(store_in("a", providerRef=ref(of)), of, "a", {}, Purpose.READ))
+        admit(store_in("a", providerRef=ref(of)), of, "a", {}, Purpose.READ)
     assert (caught.value.code, "backend: eso" in caught.value.fix) == ("no-client", True)
 
 
@@ -135,12 +118,12 @@ def register(capabilities: Capability, maintenance: Maintenance = Maintenance.MA
     ],
 )
 def test_a_kind_is_used_for_what_it_can_do(capabilities: Capability, purpose: Purpose, *, lets: bool) -> None:
-    asked = StoreUse(store_in("a", provider={"own": {}}), None, "a", {}, purpose)
+    store, kinds = store_in("a", provider={"own": {}}), register(capabilities)
     if lets:
-        assert admit(asked, register(capabilities)).kind.name == "Own"
+        assert admit(store, None, "a", {}, purpose, kinds=kinds).kind.name == "Own"
     else:
         with pytest.raises(StoreError, match=f"providers of kind Own are {capabilities}"):
-            admit(asked, register(capabilities))
+            admit(store, None, "a", {}, purpose, kinds=kinds)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ import pytest
 import yaml
 
 from components.errors import EsoError, Problem, StoreError
-from components.secret_stores.admission import Purpose, StoreUse, admit, read_objections
+from components.secret_stores.admission import Purpose, admit
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert
 from components.secret_stores.eso import Manifest, compile_push, compile_read, compile_store
 from components.secret_stores.explain import Ready
+from components.secret_stores.gathering import read_objections
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,
@@ -147,7 +148,7 @@ def test_what_no_back_end_serves_is_refused_by_both_and_explained(
     with pytest.raises(EsoError) as refused:
         compile_store(store, of, KINDS)
     with pytest.raises(StoreError) as denied:
-        admit(StoreUse(store, of, "a", {}, Purpose.READ))
+        admit(store, of, "a", {}, Purpose.READ)
     found = told(store, "a", of)
     assert found.ready is Ready.INVALID
     for said in (refused.value.problem, denied.value.problem, str(found.reason)):

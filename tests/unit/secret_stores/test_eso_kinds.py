@@ -22,7 +22,7 @@ from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert
 from components.secret_stores.eso import compile_push, compile_read, store_limits
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed
-from components.secret_stores.eso_providers import capability_of, facts_of
+from components.secret_stores.eso_providers import facts_of
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_of, with_login
@@ -85,7 +85,7 @@ def test_every_kind_has_the_selectors_of_its_shape() -> None:
 
 def test_every_kind_can_do_what_the_operators_provider_says() -> None:
     can = {key: kind_of(key).capabilities for key in SHAPES}
-    assert can == {key: capability_of(key) for key in SHAPES}
+    assert can == {key: facts_of(key).get("can") for key in SHAPES}
     assert {key for key, each in can.items() if each is Capability.WRITE_ONLY} == {"github", "ngrok"}
     assert sum(each is Capability.READ_ONLY for each in can.values()) == 22
 
@@ -109,7 +109,7 @@ def test_a_use_that_the_kind_cannot_serve_is_refused_where_it_is_written(key: st
             refused.append(False)
         except EsoError as error:
             refused.append("are only" in error.problem)
-    can = capability_of(key)
+    can = facts_of(key).get("can")
     assert refused == [can == "WriteOnly", can == "ReadOnly"]
 
 

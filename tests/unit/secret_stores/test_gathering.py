@@ -13,14 +13,13 @@ import pytest
 from components.connection import Connection, Reply
 from components.errors import CredfleetError, EsoError, StoreError
 from components.secret_manager import SecretManagerTarget, new_secret_manager, secret_name
-from components.secret_stores.admission import read_objections
 from components.secret_stores.clients.client import SecretsClient
 from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.clients.gcpsm import GcpSecretManagerClient
 from components.secret_stores.clients.kubernetes import KubernetesClient
 from components.secret_stores.consumers import ExternalSecret
 from components.secret_stores.eso import compile_read
-from components.secret_stores.gathering import as_keys
+from components.secret_stores.gathering import as_keys, read_objections
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.reading import list_versions
 from components.secret_stores.registry import ProviderKind

@@ -17,11 +17,12 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from components.secret_stores.clients.client import ClientRequest, Cluster, Place, Validity
+from components.secret_stores.clients.client import ClientRequest, Validity
 from components.secret_stores.clients.gcpsm import PUSHED_BY, GcpSecretManagerClient, open_gcpsm, owner_label
-from components.secret_stores.consumers import RemoteRef, UpdatePolicy
+from components.secret_stores.consumers import Place, RemoteRef, UpdatePolicy
 from components.secret_stores.pushing import Move, decide
 from components.secret_stores.specs import GcpSecretManagerSpec
+from components.secret_stores.stack_cluster import StackCluster
 from sandbox.tests.support import clouds
 from tests.support.cases import cases, table
 from tests.support.certificates import only_key
@@ -123,7 +124,7 @@ def test_a_store_with_a_location_reads_and_writes_the_secrets_of_that_region(
     manager.create(name := secret_name(PROJECT, key), {})
     manager.add(name, b"global")
     spec = GcpSecretManagerSpec.model_validate({"projectID": PROJECT, "location": "europe-west1"})
-    client = open_gcpsm(ClientRequest("GCPSM/a/it", spec, "a", cast("Cluster", None), google))
+    client = open_gcpsm(ClientRequest("GCPSM/a/it", spec, "a", cast("StackCluster", None), google))
     ref = RemoteRef.model_validate({"key": key})
     assert client.read(ref) is None
     assert client.write(Place(key), b"regional", OWNER, None)
@@ -163,7 +164,7 @@ KEY = {
 def opened(key: dict[str, Any]) -> GcpSecretManagerClient:
     auth = {"secretRef": {"secretAccessKeySecretRef": {"name": "login", "key": "key.json"}}}
     spec = GcpSecretManagerSpec.model_validate({"projectID": "p", "auth": auth})
-    cluster = cast("Cluster", Login(json.dumps(key).encode()))
+    cluster = cast("StackCluster", Login(json.dumps(key).encode()))
     request = ClientRequest("GCPSM/a/it", spec, "a", cluster, SecretManagerTarget("http://127.0.0.1:1"))
     client = open_gcpsm(request)
     assert isinstance(client, GcpSecretManagerClient)

@@ -9,9 +9,9 @@ import pytest
 from components.errors import StoreError
 from components.projection.model import JsonObject, SecretRef
 from components.secret_stores.admission import push_objections
-from components.secret_stores.clients.client import Kept, Place
+from components.secret_stores.clients.client import Kept
 from components.secret_stores.clients.fake import FakeClient
-from components.secret_stores.consumers import PushSecret, UpdatePolicy
+from components.secret_stores.consumers import Place, PushSecret, UpdatePolicy
 from components.secret_stores.pushing import Move, Pusher, decide
 from components.secret_stores.specs import FakeSpec
 from tests.support.cases import cases, table
@@ -66,7 +66,7 @@ def fake(*entries: Mapping[str, str]) -> FakeClient:
 
 
 def pusher(client: FakeClient, owner: str = OURS, password: str = "one", **changes: Any) -> Pusher:
-    return Pusher(push(**changes), owner, Memory(db={"password": password, "user": "u"}), client)
+    return Pusher(push(**changes), owner, Memory(db={"password": password, "user": "u"}).get, client)
 
 
 def content(client: FakeClient, key: str = "db-password") -> bytes | None:

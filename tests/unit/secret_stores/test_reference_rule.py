@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.errors import Problem, StoreError
-from components.secret_stores.admission import Purpose, StoreUse, admit
+from components.secret_stores.admission import Purpose, admit
 from components.secret_stores.explain import Ready
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
@@ -73,7 +73,7 @@ def test_without_a_caller_a_referent_store_stays_unknown(block: dict[str, Any], 
 def refused_at_run_time(store: AnyStore, known: AnyProvider | None) -> str:
     """What the direct back end says, before anybody is asked."""
     with pytest.raises(StoreError) as caught:
-        admit(StoreUse(store, known, "a", {}, Purpose.READ))
+        admit(store, known, "a", {}, Purpose.READ)
     assert (caught.value.code, caught.value.place) == ("refused", store.title)
     return f"{caught.value.problem} {caught.value.fix}"
 

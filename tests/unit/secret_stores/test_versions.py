@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from components.errors import CredfleetError
-from components.secret_stores.admission import Purpose, StoreUse, admit
+from components.secret_stores.admission import Purpose, admit
 from components.secret_stores.clients.client import Capability, ClientRequest, SecretsClient
 from components.secret_stores.consumers import ExternalSecret
 from components.secret_stores.eso import compile_read, compile_store
@@ -74,8 +74,7 @@ def test_a_provider_is_served_in_the_version_that_its_own_is_served_as(
 def test_the_caller_of_the_old_version_logs_in_through_a_client_of_the_new_one() -> None:
     kinds = register()
     old = kind("Vault", clusterwide=True, kinds=kinds).provider(None, "it", OLD)
-    asked = StoreUse(cluster_store(providerRef=ref(old)), old, "a", {}, Purpose.READ)
-    use = admit(asked, kinds)
+    use = admit(cluster_store(providerRef=ref(old)), old, "a", {}, Purpose.READ, kinds=kinds)
     assert use.kind.version == "v1"
     spec = use.provider.spec
     assert isinstance(spec, New)

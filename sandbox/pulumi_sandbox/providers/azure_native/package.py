@@ -1,68 +1,88 @@
-"""The package `azure-native` as the engine meets it, before it is configured."""
+"""The package `azure-native` as the engine meets it, before it is configured: its options, its resources."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Final
 
-from pulumi_sandbox.protocol.values import text
-from pulumi_sandbox.providers.azure_native import resources
-from pulumi_sandbox.providers.azure_native.resources import RESOURCES, AzureKind, AzureOptions
-from pulumi_sandbox.providers.contract import Package, Provider
-from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
-from pulumi_sandbox.providers.rest import Rest, Retries, Service, ask
-
-_METADATA_VERSION: Final = "2022-09-01"
-_SERVICE: Final = "Azure Resource Manager"
-_HEADERS: Final = {"Authorization": "Bearer sandbox", "User-Agent": "pulumi-sandbox"}
-
-_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504})
-_CONFLICTS: Final = frozenset(
-    {"AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"}
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import Properties, text
+from pulumi_sandbox.providers.azure_native.resources import RESOURCES, AzureKind
+from pulumi_sandbox.providers.contract import (
+    Package,
+    Patience,
+    Problem,
+    Provider,
+    missing_options,
 )
-_DELAYS: Final = (20, 60, 120)
+from pulumi_sandbox.providers.rest import Rest, Retries
 
+VARIABLE: Final = "ARM_METADATA_HOSTNAME"
+"""What the genuine provider reads as well where the option is not given."""
+_REQUIRED: Final = {
+    "metadataHost": "the sandbox reaches no real Azure; set it to an emulator (127.0.0.1:PORT), "
+    "or use the Pulumi CLI",
+    "subscriptionId": "no subscription is given; set azure-native:subscriptionId in the stack",
+}
+
+_METADATA: Final = {"api-version": "2022-09-01"}
 
 _RETRIES: Final = Retries(
-    lambda refusal: _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else (),
-    lambda _: _DELAYS,
+    delays=(20, 60, 120),
+    statuses=frozenset({408, 429, 500, 502, 503, 504}),
+    reasons=frozenset(
+        {"AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"}
+    ),
+    lost=frozenset({"GET", "PUT", "DELETE"}),
 )
 """Every request of this provider may be made twice."""
 
 
-def _resource_manager(chosen: AzureOptions, pause: Callable[[float], None]) -> Rest:
-    """Return Resource Manager of the cloud that the options name; that is asked for its address."""
-
-    def at(find: Callable[[], str]) -> Rest:
-        return Rest(Service(_SERVICE, find, _HEADERS, chosen.authority), _RETRIES, pause)
-
-    host = f"https://{chosen.metadata_host}"
-    return at(partial(_address, at(lambda: host), host))
+def problems(config: Properties) -> list[Problem]:
+    """List what is missing; who asks does not count, as an emulator takes any token."""
+    return missing_options(config, _REQUIRED, {"metadataHost": metadata_host({})})
 
 
-def _address(metadata: Rest, host: str) -> str:
-    version = {"api-version": _METADATA_VERSION}
-    told = ask(metadata, "read the metadata of", host, "GET", "/metadata/endpoints", query=version)
-    return text(told.get("resourceManager")).rstrip("/")
+def metadata_host(given: Mapping[str, str]) -> str:
+    """Return who knows where Resource Manager is: by the option, else by the variable."""
+    return given.get("metadataHost") or os.environ.get(VARIABLE, "")
 
 
-_TITLE: Final = "Azure"
+def _resource_manager(host: str, pause: Callable[[float], None]) -> Rest:
+    """Return Resource Manager of a cloud, whose host is asked for its address.
+
+    The CA that it is trusted by is named by SSL_CERT_FILE, as for Go programs.
+    """
+    authority = os.environ.get("SSL_CERT_FILE", "")
+
+    def connect(find: Callable[[], str]) -> Rest:
+        return Rest("Azure Resource Manager", find, "sandbox", _RETRIES, pause, authority=authority)
+
+    metadata = connect(lambda: host)
+
+    def find() -> str:
+        told = metadata.ask("read the metadata of", host, "GET", "/metadata/endpoints", query=_METADATA)
+        return text(told.get("resourceManager")).rstrip("/")
+
+    return connect(find)
 
 
-def package(pause: Callable[[float], None] | None = None) -> Package:
-    """Return the package; `pause` stands in for waiting between attempts."""
+def package() -> Package:
+    """Return the package."""
     return Package(
-        title=_TITLE,
+        title="Azure",
         version="3.29.0",
-        problems=resources.judge_options,
-        configure=partial(_configure, pause),
+        served=", ".join(sorted(RESOURCES)),
+        problems=problems,
+        configure=_configure,
     )
 
 
-def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) -> Provider:
-    chosen = resources.read(given)
-    patience = Patience(lambda: f"Azure at {chosen.metadata_host}")
-    api = _resource_manager(chosen, pause or patience.wait)
-    kinds = {token: AzureKind(api, chosen, resource) for token, resource in RESOURCES.items()}
-    return Dispatcher(_TITLE, kinds, {}, patience)
+def _configure(given: Mapping[str, str]) -> Provider:
+    host = metadata_host(given)
+    patience = Patience(lambda: f"Azure at {host}")
+    api = _resource_manager(f"https://{host}", patience.wait)
+    subscription, location = given.get("subscriptionId", ""), given.get("location", "")
+    kinds = {token: AzureKind(api, subscription, location, resource) for token, resource in RESOURCES.items()}
+    return Provider(lambda urn: kinds.get(urns.parse(urn).type), patience.cancel)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,46 +9,27 @@ from functools import cached_property
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value, contains_unknown, equal, mapping
-from pulumi_sandbox.providers.contract import InputDiff, Problem, State, already_exists
-from pulumi_sandbox.providers.dispatch import ResourceKind
-from pulumi_sandbox.providers.inputs import Input, changes, declared, missing_options, problems
-from pulumi_sandbox.providers.rest import Rest, ask, ask_for
-
-VARIABLE: Final = "ARM_METADATA_HOSTNAME"
-"""What the genuine provider reads as well where the option is not given."""
-_REQUIRED: Final = {
-    "metadataHost": "the sandbox reaches no real Azure; set it to an emulator (127.0.0.1:PORT), "
-    "or use the Pulumi CLI",
-    "subscriptionId": "no subscription is given; set azure-native:subscriptionId in the stack",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class AzureOptions:
-    """The options of one provider; `authority` is the file of the CA that the emulator is trusted by."""
-
-    metadata_host: str
-    subscription: str
-    location: str = ""
-    authority: str = ""
-
-
-def judge_options(config: Properties) -> list[Problem]:
-    """List what is missing; who asks does not count, as an emulator takes any token."""
-    named = {"metadataHost": os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
-    return missing_options({**named, **config}, _REQUIRED)
-
-
-def read(given: Mapping[str, str]) -> AzureOptions:
-    """Read the options from what Configure is given; the CA is named by SSL_CERT_FILE, as for Go programs."""
-    return AzureOptions(
-        metadata_host=given.get("metadataHost") or os.environ.get(VARIABLE, ""),
-        subscription=given.get("subscriptionId", ""),
-        location=given.get("location", ""),
-        authority=os.environ.get("SSL_CERT_FILE", ""),
-    )
-
+from pulumi_sandbox.protocol.values import (
+    UNKNOWN,
+    Path,
+    Properties,
+    Value,
+    equal,
+    mapping,
+    text,
+)
+from pulumi_sandbox.providers.contract import (
+    Input,
+    InputDiff,
+    Problem,
+    ResourceKind,
+    State,
+    already_exists,
+    changes,
+    declared,
+    problems,
+)
+from pulumi_sandbox.providers.rest import Rest
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _SUBSCRIPTION: Final = "subscription"
@@ -101,18 +81,13 @@ class Resource:
 
 _GROUP: Final = "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}"
 _IDENTITY: Final = f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}"
-_PART_OF_ID: Final = Input(required=True, replaces=True)
-_LOCATION: Final = Input(required=True, replaces=True)
+_FIXED: Final = Input(required=True, replaces=True)
 
 RESOURCES: Final[Mapping[str, Resource]] = {
     "azure-native:resources:ResourceGroup": Resource(
         path=_GROUP,
         api_version="2024-03-01",
-        schema={
-            "location": _LOCATION,
-            "resourceGroupName": _PART_OF_ID,
-            "tags": Input(),
-        },
+        schema={"location": _FIXED, "resourceGroupName": _FIXED, "tags": Input()},
         envelope=frozenset({"location", "tags"}),
         outputs=frozenset({"location", "name", "properties", "tags", "type"}),
     ),
@@ -120,9 +95,9 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         path=_IDENTITY,
         api_version="2023-01-31",
         schema={
-            "location": _LOCATION,
-            "resourceGroupName": _PART_OF_ID,
-            "resourceName": _PART_OF_ID,
+            "location": _FIXED,
+            "resourceGroupName": _FIXED,
+            "resourceName": _FIXED,
             "tags": Input(),
         },
         envelope=frozenset({"location", "tags"}),
@@ -133,10 +108,10 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         api_version="2023-01-31",
         schema={
             "audiences": Input(required=True),
-            "federatedIdentityCredentialResourceName": _PART_OF_ID,
+            "federatedIdentityCredentialResourceName": _FIXED,
             "issuer": Input(required=True),
-            "resourceGroupName": _PART_OF_ID,
-            "resourceName": _PART_OF_ID,
+            "resourceGroupName": _FIXED,
+            "resourceName": _FIXED,
             "subject": Input(required=True),
         },
         envelope=frozenset(),
@@ -148,40 +123,25 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         schema={
             "principalId": Input(required=True, replaces=True),
             "principalType": Input(),
-            "roleAssignmentName": _PART_OF_ID,
+            "roleAssignmentName": _FIXED,
             "roleDefinitionId": Input(required=True),
-            "scope": _PART_OF_ID,
+            "scope": _FIXED,
         },
         envelope=frozenset(),
         outputs=frozenset(
-            (
-                *("createdOn", "name", "principalId", "principalType"),
-                *("roleDefinitionId", "scope", "type", "updatedOn"),
-            )
+            [
+                "createdOn",
+                "name",
+                "principalId",
+                "principalType",
+                "roleDefinitionId",
+                "scope",
+                "type",
+                "updatedOn",
+            ]
         ),
     ),
 }
-
-
-def to_api(resource: Resource, inputs: Properties) -> Properties:
-    """Return the body of a write: what forms the id is not in it."""
-    own = {
-        key: value
-        for key, value in inputs.items()
-        if key in resource.schema and key not in resource.parameters
-    }
-    body = {key: value for key, value in own.items() if key in resource.envelope}
-    properties: Properties = {key: value for key, value in own.items() if key not in resource.envelope}
-    return {**body, "properties": properties} if properties else body
-
-
-def outputs(resource: Resource, answer: Properties) -> Properties:
-    """Return what an answer tells, `properties` laid flat."""
-    told = {**answer, **mapping(answer.get("properties"))}
-    shown: Properties = {
-        key: value for key, value in told.items() if key in resource.outputs and value is not None
-    }
-    return {**shown, "azureApiVersion": resource.api_version}
 
 
 def previewed(resource: Resource, inputs: Properties, recorded: Properties) -> Properties:
@@ -191,46 +151,22 @@ def previewed(resource: Resource, inputs: Properties, recorded: Properties) -> P
     return {**shown, **kept, "azureApiVersion": resource.api_version}
 
 
-def live_inputs(resource: Resource, inputs: Properties, before: Properties, now: Properties) -> Properties:
-    """Return the inputs with what changed in the outputs since they were recorded.
-
-    What the service filled in by itself thereby stays out of the inputs, as long as it is not changed.
-    """
-    live = dict(inputs)
-    for key in resource.schema.keys() & resource.outputs - resource.parameters:
-        if equal(before.get(key), now.get(key)):
-            continue
-        if now.get(key) is None:
-            live.pop(key, None)
-        else:
-            live[key] = now[key]
-    return live
-
-
-def imported(resource: Resource, id_: str, now: Properties) -> Properties:
-    """Return the inputs of a resource that is known by its id alone."""
-    own = resource.schema.keys() & now.keys()
-    return {
-        **resource.parsed(id_),
-        **{key: now[key] for key in sorted(own) if now[key] != {}},
-        "azureApiVersion": resource.api_version,
-    }
-
-
 class AzureKind(ResourceKind):
-    """The resources of one type in one subscription."""
+    """The resources of one type in one subscription. location: where those are that name none."""
 
-    def __init__(self, api: Rest, options: AzureOptions, resource: Resource) -> None:
+    def __init__(self, api: Rest, subscription: str, location: str, resource: Resource) -> None:
         self._api = api
-        self._options = options
+        self._subscription = subscription
+        self._location = location
         self._resource = resource
+        self._query = {"api-version": resource.api_version}
 
     def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """Fill in location and version of the API; judge what is required."""
         resource = self._resource
         inputs = {**declared(new), "azureApiVersion": resource.api_version}
         if "location" in resource.schema and inputs.get("location") is None:
-            location = old.get("location") or self._options.location or self._group_location(inputs)
+            location = old.get("location") or self._location
             inputs |= {"location": location} if location else {}
         return inputs, problems(_comparable(inputs), resource.schema)
 
@@ -248,12 +184,11 @@ class AzureKind(ResourceKind):
 
     def create(self, urn: str, new: Properties) -> State:
         """Create the resource; one that is there already is an error, since a PUT would take it over."""
-        id_ = self._resource.id(self._options.subscription, new)
+        id_ = self._resource.id(self._subscription, new)
         if self._get(id_) is not None:
             raise already_exists(urn, id_)
         answer = self._put("create", id_, new)
-        made = answer.get("id")
-        return State(made if isinstance(made, str) else id_, outputs(self._resource, answer), {})
+        return State(text(answer.get("id")) or id_, self._outputs(answer), {})
 
     def preview_update(self, old: State, new: Properties) -> Properties:
         """Return the inputs, name and location as they are, and the rest as unknown."""
@@ -261,48 +196,55 @@ class AzureKind(ResourceKind):
 
     def update(self, old: State, new: Properties) -> Properties:
         """Write the resource as a whole."""
-        return outputs(self._resource, self._put("update", old.id, new))
+        return self._outputs(self._put("update", old.id, new))
 
     def read(self, old: State) -> State | None:
-        """Return the live resource; without old inputs its id tells what it is formed by."""
-        self._resource.parsed(old.id)
+        """Return the live resource; without old inputs its id tells what it is formed by.
+
+        What the service filled in by itself stays out of the inputs, as long as it is not changed.
+        """
+        resource, formed = self._resource, self._resource.parsed(old.id)
         answer = self._get(old.id)
         if answer is None:
             return None
-        now = outputs(self._resource, answer)
-        inputs = (
-            live_inputs(self._resource, old.inputs, old.outputs, now)
-            if old.inputs
-            else imported(self._resource, old.id, now)
-        )
+        now = self._outputs(answer)
+        own = sorted(resource.schema.keys() & resource.outputs)
+        if not old.inputs:
+            shown = {key: now[key] for key in own if now.get(key) not in (None, {})}
+            return State(old.id, now, {**formed, **shown, "azureApiVersion": resource.api_version})
+        drifted = {
+            key: now.get(key)
+            for key in own
+            if key not in resource.parameters and not equal(old.outputs.get(key), now.get(key))
+        }
+        inputs: Properties = {
+            key: value for key, value in {**old.inputs, **drifted}.items() if value is not None
+        }
         return State(old.id, now, inputs)
 
-    def delete(self, old: State) -> None:
+    def delete(self, old: State, _seconds: float) -> None:
         """Delete the resource; one that is gone already is fine."""
-        ask_for(self._api, "delete", old.id, "DELETE", old.id, query=self._query)
-
-    @property
-    def _query(self) -> dict[str, str]:
-        return {"api-version": self._resource.api_version}
+        self._api.ask_for("delete", old.id, "DELETE", query=self._query)
 
     def _get(self, id_: str) -> Properties | None:
-        return ask_for(self._api, "read", id_, "GET", id_, query=self._query)
+        return self._api.ask_for("read", id_, "GET", query=self._query)
 
     def _put(self, operation: str, id_: str, new: Properties) -> Properties:
-        body = to_api(self._resource, new)
-        return ask(self._api, operation, id_, "PUT", id_, query=self._query, body=body)
+        """Write all that does not form the id."""
+        resource = self._resource
+        own = {key: new[key] for key in new if key in resource.schema and key not in resource.parameters}
+        body: Properties = {key: value for key, value in own.items() if key in resource.envelope}
+        if properties := {key: value for key, value in own.items() if key not in resource.envelope}:
+            body["properties"] = properties
+        return self._api.ask(operation, id_, "PUT", query=self._query, body=body)
 
-    def _group_location(self, inputs: Properties) -> Value:
-        """Return where the resource group is; None when there is no such group, as yet."""
-        group = inputs.get("resourceGroupName")
-        if "resourceName" not in self._resource.parameters or group is None:
-            return None
-        if contains_unknown(group):
-            return UNKNOWN
-        groups = RESOURCES["azure-native:resources:ResourceGroup"]
-        id_ = groups.id(self._options.subscription, {"resourceGroupName": group})
-        found = AzureKind(self._api, self._options, groups)._get(id_)
-        return None if found is None else found.get("location")
+    def _outputs(self, answer: Properties) -> Properties:
+        """Return what an answer tells, `properties` laid flat."""
+        told = {**answer, **mapping(answer.get("properties"))}
+        shown: Properties = {
+            key: value for key, value in told.items() if key in self._resource.outputs and value is not None
+        }
+        return {**shown, "azureApiVersion": self._resource.api_version}
 
 
 def _comparable(inputs: Properties) -> Properties:

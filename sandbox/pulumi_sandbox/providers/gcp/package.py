@@ -1,24 +1,53 @@
-"""The package `gcp` as the engine meets it, before it is configured."""
+"""The package `gcp` as the engine meets it, before it is configured: its options, its resources."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, Value, mapping, mappings
-from pulumi_sandbox.providers.contract import Package, Provider
-from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
-from pulumi_sandbox.providers.gcp import options
-from pulumi_sandbox.providers.gcp.options import GoogleOptions
+from pulumi_sandbox.providers.contract import (
+    Package,
+    Patience,
+    Problem,
+    Provider,
+    ResourceKind,
+    missing_options,
+)
 from pulumi_sandbox.providers.gcp.resources import Members, Secrets, Versions
-from pulumi_sandbox.providers.rest import Rest, Retries, Service, ask
+from pulumi_sandbox.providers.rest import Rest, Retries
+
+ENDPOINT: Final = "secretManagerCustomEndpoint"
+VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"
+"""What the genuine provider reads as well where the option is not given."""
+
+_REQUIRED: Final = {
+    ENDPOINT: "the sandbox reaches no real Google Cloud; set it to an emulator (http://127.0.0.1:…/v1/), "
+    "or use the Pulumi CLI",
+    "accessToken": "the sandbox looks for no credentials; set any text that is not a real token",
+}
 
 
-def get_secrets(api: Rest, options: GoogleOptions, args: Properties) -> Properties:
-    """List secrets; none that matches is an empty list. Raises SandboxError when the service refuses."""
-    project = str(args.get("project") or options.project)
+def problems(config: Properties) -> list[Problem]:
+    """Require endpoint and token: this provider speaks to an emulator only, and looks for no credentials."""
+    return missing_options(config, _REQUIRED, {ENDPOINT: endpoint({})})
+
+
+def endpoint(given: Mapping[str, str]) -> str:
+    """Return where Secret Manager is: by the option, else by the variable."""
+    return given.get(ENDPOINT) or os.environ.get(VARIABLE, "")
+
+
+def get_secrets(api: Rest, default: str, args: Properties) -> Properties:
+    """List secrets; none that matches is an empty list. Raises SandboxError when the service refuses.
+
+    default: the project of a call that names none.
+    """
+    project = str(args.get("project") or default)
     wanted = str(args.get("filter") or "")
     parent = f"projects/{project}/secrets"
-    listed = ask(api, "list", parent, "GET", parent, query={"filter": wanted}).get("secrets")
+    listed = api.ask("list", parent, "GET", query={"filter": wanted}).get("secrets")
     found = map(shown, mappings(listed))
     return {
         "filter": wanted or None,
@@ -53,47 +82,38 @@ def _replication(replication: Value) -> Properties:
     return {"autos": [{"customerManagedEncryptions": []}], "userManageds": []}
 
 
-_STATUSES: Final = frozenset({429, 500, 502, 503})
-_DELAYS: Final = (0.5, 1, 2, 4, 8, 10, 10, 10)
-"""The genuine provider's steps; it goes on for twenty minutes, too long for a sandbox."""
-
+GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
+SECRET: Final = "gcp:secretmanager/secret:Secret"  # noqa: S105 - the name of a type
+_VERSION: Final = "gcp:secretmanager/secretVersion:SecretVersion"
+_MEMBER: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"
 
 _RETRIES: Final = Retries(
-    lambda refusal: _DELAYS if refusal.status in _STATUSES else (),
-    lambda method: _DELAYS if method == "GET" else (),
+    delays=(0.5, 1, 2, 4, 8, 10, 10, 10),  # the genuine provider goes on for twenty minutes
+    statuses=frozenset({429, 500, 502, 503}),
+    lost=frozenset({"GET"}),  # a version may have been added that is not recorded
 )
-"""Only readings are repeated after a lost answer: a version may have been added that is not recorded."""
-
-_TITLE: Final = "Google Cloud"
 
 
-def package(pause: Callable[[float], None] | None = None) -> Package:
-    """Return the package; `pause` stands in for waiting between attempts."""
+def package() -> Package:
+    """Return the package."""
     return Package(
-        title=_TITLE,
+        title="Google Cloud",
         version="10.2.0",
-        problems=options.problems,
-        configure=partial(_configure, pause),
+        served=f"{SECRET}, {_MEMBER}, {_VERSION}",
+        problems=problems,
+        configure=_configure,
     )
 
 
-def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) -> Provider:
-    chosen = options.read(given)
-    patience = Patience(lambda: f"Secret Manager at {chosen.endpoint}")
-    wait = pause or patience.wait
-    service = Service(
-        title="Secret Manager",
-        find=lambda: chosen.endpoint.rstrip("/") + "/",
-        headers={"Authorization": f"Bearer {chosen.token}", "User-Agent": "pulumi-sandbox"},
-    )
-    api = Rest(service, _RETRIES, wait)
-    return Dispatcher(
-        _TITLE,
-        {
-            "gcp:secretmanager/secret:Secret": Secrets(api, chosen),
-            "gcp:secretmanager/secretVersion:SecretVersion": Versions(api),
-            "gcp:secretmanager/secretIamMember:SecretIamMember": Members(api, chosen, wait),
-        },
-        {"gcp:secretmanager/getSecrets:getSecrets": partial(get_secrets, api, chosen)},
-        patience,
-    )
+def _configure(given: Mapping[str, str]) -> Provider:
+    url, project = endpoint(given), given.get("project", "")
+    patience = Patience(lambda: f"Secret Manager at {url}")
+    token, root = given.get("accessToken", ""), url.rstrip("/") + "/"
+    api = Rest("Secret Manager", lambda: root, token, _RETRIES, patience.wait)
+    kinds: dict[str, ResourceKind] = {
+        SECRET: Secrets(api, project),
+        _VERSION: Versions(api),
+        _MEMBER: Members(api, project, patience.wait),
+    }
+    functions = {GET_SECRETS: partial(get_secrets, api, project)}
+    return Provider(lambda urn: kinds.get(urns.parse(urn).type), patience.cancel, functions.get)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Final, cast
+from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties, Value, mappings, text
+from pulumi_sandbox.protocol.values import Properties, Value, mapping, mappings, text
 from pulumi_sandbox.providers.contract import already_exists
 from pulumi_sandbox.providers.kubernetes import errors, objects
-from pulumi_sandbox.providers.kubernetes.connection import (
-    APPLY,
-    JSON_PATCH,
-    Connection,
-    Pause,
-)
-from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
-from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind, declared_part, in_live_form
+from pulumi_sandbox.providers.kubernetes.connection import APPLY, JSON_PATCH, Connection, Pause
+from pulumi_sandbox.providers.kubernetes.errors import NO_KIND, ApiRefusedError
+from pulumi_sandbox.providers.kubernetes.objects import declared_part, in_live_form
 from pulumi_sandbox.providers.rest import NO_QUERY, Query
 
 _CLIENT_SIDE: Final = frozenset(
@@ -42,14 +37,17 @@ def marked(inputs: Properties, manager: str) -> Properties:
     take its fields over later. The mark alone tells a later run which resource it was created
     for.
     """
-    mark: Properties = {
+    return objects.with_metadata(inputs, managedFields=[_applied(inputs, manager, _MARK)])
+
+
+def _applied(obj: Properties, manager: str, fields: Properties) -> Properties:
+    return {
         "manager": manager,
         "operation": "Apply",
-        "apiVersion": inputs["apiVersion"],
+        "apiVersion": obj["apiVersion"],
         "fieldsType": "FieldsV1",
-        "fieldsV1": _MARK,
+        "fieldsV1": fields,
     }
-    return objects.with_metadata(inputs, managedFields=[mark])
 
 
 def is_marked(live: Properties, manager: str) -> bool:
@@ -69,17 +67,10 @@ def taken_over(live: Properties, manager: str) -> list[Value]:
     for entry in _entries(live):
         whose = (entry.get("manager"), entry.get("operation"), entry.get("subresource"))
         if _is_client_side(entry) or whose == (manager, "Apply", None):
-            fields = _union(fields, cast(Properties, entry.get("fieldsV1", {})))
+            fields = objects.merged(fields, mapping(entry.get("fieldsV1")))
         else:
             kept.append(entry)
-    own: Properties = {
-        "manager": manager,
-        "operation": "Apply",
-        "apiVersion": live["apiVersion"],
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
-    }
-    return [own, *kept]
+    return [_applied(live, manager, fields), *kept]
 
 
 def _entries(live: Properties) -> list[Properties]:
@@ -88,14 +79,6 @@ def _entries(live: Properties) -> list[Properties]:
 
 def _is_client_side(entry: Properties) -> bool:
     return (entry.get("manager"), entry.get("operation")) in _CLIENT_SIDE and not entry.get("subresource")
-
-
-def _union(left: Properties, right: Properties) -> Properties:
-    joined = dict(left)
-    for key, value in right.items():
-        under = joined.get(key)
-        joined[key] = _union(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
-    return joined
 
 
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
@@ -112,17 +95,15 @@ def preview_create(api: Connection, inputs: Properties) -> Properties | None:
     It cannot while the kind or the namespace is not there, the object still is, or the user may not create
     it.
 
-    Raises SandboxError when the server would refuse the object as it is.
+    Raises ApiRefusedError when the server would refuse the object as it is.
     """
-    kind = _find(api, inputs)
-    if kind is None:
-        return None
     try:
-        return api.send("POST", _collection(kind, inputs), query={**_CREATED_BY, **_DRY_RUN}, body=inputs)
+        made = api.send("POST", _path(api, inputs), query={**_CREATED_BY, **_DRY_RUN}, body=inputs)
+        return objects.without_status(made)
     except ApiRefusedError as refusal:
         if refusal.status in (403, 404, 409) or "dry run" in str(refusal):
             return None
-        raise errors.refused("create", inputs, refusal) from refusal
+        raise
 
 
 def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause: Pause) -> Properties:
@@ -131,23 +112,20 @@ def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause
     An object that is there already is an error, unless a run that was killed before it could record it
     created it for this very resource: that one is brought up to the inputs.
 
-    Raises SandboxError when the server refuses, or the kind or namespace does not appear within ten seconds.
+    Raises ApiRefusedError when the server refuses; SandboxError when the object is there already, or the kind
+    or namespace does not appear within ten seconds.
     """
-    mark = objects.manager_of(urn)
     try:
-        return _post(api, marked(inputs, mark), pause)
+        return _post(api, marked(inputs, manager), pause)
     except ApiRefusedError as refusal:
         if refusal.reason != "AlreadyExists":
-            raise errors.refused("create", inputs, refusal) from refusal
-    live = _get(api, inputs, "create")
-    if not is_marked(live, mark):
+            raise
+    live = _get(api, inputs)
+    if not is_marked(live, manager):
         raise already_exists(urn, objects.object_id(inputs), errors.described(inputs))
     if declared_part(live, inputs) == in_live_form(inputs, live):
         return live  # an update of what has no field but its name would take the mark away
-    try:
-        return _update_live(api, live, inputs, manager=manager)
-    except ApiRefusedError as refusal:
-        raise errors.refused("update", inputs, refusal, manager=manager) from refusal
+    return _update_live(api, live, inputs, manager=manager)
 
 
 def update(api: Connection, recorded: Properties, inputs: Properties, *, manager: str) -> Properties:
@@ -156,20 +134,17 @@ def update(api: Connection, recorded: Properties, inputs: Properties, *, manager
     Works on the object as the state recorded it first; the server refuses that when it changed in the
     meantime, and then the live object is read and taken as the ground.
 
-    Raises SandboxError when the server refuses: another manager's field, a field that cannot change, an
+    Raises ApiRefusedError when the server refuses: another manager's field, a field that cannot change, an
     object gone.
     """
-    try:
-        if objects.metadata(recorded).get("uid"):
-            try:
-                return _update_live(api, recorded, inputs, manager=manager)
-            except ApiRefusedError as refusal:
-                if refusal.status not in (404, 409):
-                    raise
-        live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
-        return _update_live(api, live, inputs, manager=manager)
-    except ApiRefusedError as refusal:
-        raise errors.refused("update", inputs, refusal, manager=manager) from refusal
+    if objects.metadata(recorded).get("uid"):
+        try:
+            return _update_live(api, recorded, inputs, manager=manager)
+        except ApiRefusedError as refusal:
+            if refusal.status not in (404, 409):
+                raise
+    live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)))
+    return _update_live(api, live, inputs, manager=manager)
 
 
 def preview_update(
@@ -177,53 +152,57 @@ def preview_update(
 ) -> Properties | None:
     """Return the object as an update would leave it, written nowhere; None when the server cannot tell.
 
-    Raises SandboxError when the server would refuse the update.
+    Raises ApiRefusedError when the server would refuse the update.
     """
-    if _find(api, inputs) is None:
-        return None
-    live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
-    forced = is_client_side(live)
     try:
-        return _write(api, live, inputs, manager=manager, query=_DRY_RUN, forced=forced)
+        live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)))
+        forced = is_client_side(live)
+        changed = _write(api, live, inputs, manager=manager, query=_DRY_RUN, forced=forced)
+        return objects.without_status(changed)
     except ApiRefusedError as refusal:
-        if refusal.status == 403:
+        if refusal.status == 403 or refusal.reason == NO_KIND:
             return None
-        raise errors.refused("update", inputs, refusal, manager=manager) from refusal
+        raise
 
 
-def read(api: Connection, obj: Properties, namespace: str, name: str) -> Properties | None:
+def read(api: Connection, obj: Properties) -> Properties | None:
     """Return the live object; None when it, or its kind, is gone.
 
-    Raises SandboxError when the user may not read it.
+    Raises ApiRefusedError when the user may not read it.
     """
-    kind = _find(api, obj)
-    if kind is None:
-        return None
     try:
-        return api.send("GET", kind.path(namespace, name))
+        return _get(api, obj)
     except ApiRefusedError as refusal:
         if refusal.status == 404:
             return None
-        raise errors.refused("read", obj, refusal) from refusal
+        raise
 
 
 def _post(api: Connection, body: Properties, pause: Pause) -> Properties:
-    for seconds in _RETRY_SECONDS:
-        kind = _find(api, body)
-        if kind is not None:
-            try:
-                return api.send("POST", _collection(kind, body), query=_CREATED_BY, body=body)
-            except ApiRefusedError as refusal:
-                if refusal.status != 404:
-                    raise
+    for seconds in (*_RETRY_SECONDS, None):
+        try:
+            return api.send("POST", _path(api, body), query=_CREATED_BY, body=body)
+        except ApiRefusedError as refusal:
+            if refusal.status != 404 or seconds is None:
+                raise
         pause(seconds)
-    kind = _find_or_fail(api, body)
-    return api.send("POST", _collection(kind, body), query=_CREATED_BY, body=body)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _update_live(api: Connection, live: Properties, inputs: Properties, *, manager: str) -> Properties:
     if is_client_side(live):
-        live = _take_over(api, live, manager)
+        # The creator's fields go to the manager, unless the object changed since it was read.
+        version = objects.metadata(live).get("resourceVersion")
+        live = api.send(
+            "PATCH",
+            _path(api, live, objects.name(live)),
+            query=_CREATED_BY,
+            body=[
+                {"op": "replace", "path": "/metadata/managedFields", "value": taken_over(live, manager)},
+                {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+            ],
+            content_type=JSON_PATCH,
+        )
     return _write(api, live, inputs, manager=manager)
 
 
@@ -236,52 +215,28 @@ def _write(
     query: Query = NO_QUERY,
     forced: bool = False,
 ) -> Properties:
-    path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(live))
+    path = _path(api, inputs, objects.name(live))
     owned = {**query, "fieldManager": manager, "force": "true" if forced else "false"}
     body = objects.with_metadata(inputs, uid=objects.metadata(live).get("uid"))
     return api.send("PATCH", path, query=owned, body=body, content_type=APPLY)
 
 
-def _take_over(api: Connection, live: Properties, manager: str) -> Properties:
-    """Return the creator's fields to the manager, unless the object changed since it was read."""
-    version = objects.metadata(live).get("resourceVersion")
-    return api.send(
-        "PATCH",
-        _find_or_fail(api, live).path(objects.namespace(live), objects.name(live)),
-        query=_CREATED_BY,
-        body=[
-            {
-                "op": "replace",
-                "path": "/metadata/managedFields",
-                "value": taken_over(live, manager),
-            },
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
-        ],
-        content_type=JSON_PATCH,
-    )
+def _get(api: Connection, obj: Properties) -> Properties:
+    return api.send("GET", _path(api, obj, objects.name(obj)))
 
 
-def _get(api: Connection, inputs: Properties, operation: str) -> Properties:
-    path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(inputs))
-    try:
-        return api.send("GET", path)
-    except ApiRefusedError as refusal:
-        raise errors.refused(operation, inputs, refusal) from refusal
+def _path(api: Connection, obj: Properties, name: str = "") -> str:
+    """Return the path of the object of this name, or of the collection when no name is given.
 
-
-def _find(api: Connection, obj: Properties) -> KubernetesKind | None:
-    return api.find(text(obj.get("apiVersion")), text(obj.get("kind")))
-
-
-def _find_or_fail(api: Connection, obj: Properties) -> KubernetesKind:
-    kind = _find(api, obj)
-    if kind is None:
-        raise errors.unknown_kind(obj)
-    return kind
-
-
-def _collection(kind: KubernetesKind, inputs: Properties) -> str:
-    return kind.path(objects.namespace(inputs))
+    Raises ApiRefusedError when its kind is not served.
+    """
+    api_version, kind = text(obj.get("apiVersion")), text(obj.get("kind"))
+    found = api.find(api_version, kind)
+    if found is None:
+        raise ApiRefusedError(
+            404, {"reason": NO_KIND, "message": f"it serves no kind {kind} in {api_version}"}
+        )
+    return found.path(objects.namespace(obj), name)
 
 
 def delete(api: Connection, live: Properties, *, seconds: float, pause: Pause) -> None:
@@ -290,26 +245,23 @@ def delete(api: Connection, live: Properties, *, seconds: float, pause: Pause) -
     Dependents are left to the garbage collector (background propagation). The genuine provider's default is
     foreground, which adds a finalizer to every object for the sake of the few that own others.
 
-    Raises SandboxError when the server refuses, or the object is still there when the time is over; it names
-    the finalizers that hold it.
+    Raises ApiRefusedError when the server refuses; SandboxError when the object is still there when the time
+    is over, which names the finalizers that hold it.
     """
-    namespace, name = objects.namespace(live), objects.name(live)
-    kind = _find(api, live)
-    if kind is None:
-        return
     try:
-        answer = api.send("DELETE", kind.path(namespace, name), query={"propagationPolicy": "Background"})
+        path = _path(api, live, objects.name(live))
+        answer = api.send("DELETE", path, query={"propagationPolicy": "Background"})
     except ApiRefusedError as refusal:
         if refusal.status == 404:
             return
-        raise errors.refused("delete", live, refusal) from refusal
+        raise
     if answer.get("kind") == "Status":
         return
     gone, found, interval = objects.metadata(answer).get("uid"), answer, _FIRST_LOOK
     deadline = time.monotonic() + (seconds or _PATIENCE)
     while (left := deadline - time.monotonic()) > 0:
         pause(min(interval, left))
-        found = read(api, live, namespace, name)
+        found = read(api, live)
         if found is None or objects.metadata(found).get("uid") != gone:
             return
         interval = min(interval * 1.5, 1.0)

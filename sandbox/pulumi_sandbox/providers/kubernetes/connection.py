@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from logging.handlers import BufferingHandler
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -25,7 +26,6 @@ from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind
-from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 from pulumi_sandbox.providers.rest import NO_QUERY, Method, Query
 
 if TYPE_CHECKING:
@@ -38,6 +38,17 @@ JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
 PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesOptions:
+    """The options of one provider; empty texts mean what the kubeconfig says."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    secrets_mutable: bool = False
+    config_maps_mutable: bool = False
 
 
 _IMPORTING: Final = threading.Lock()
@@ -77,8 +88,6 @@ class Connection:
     def find(self, api_version: str, kind: str) -> KubernetesKind | None:
         """Find out how the server serves a kind; None when it does not, at this moment."""
         wanted = (api_version, kind)
-        if wanted in self._kinds:
-            return self._kinds[wanted]
         with self._discovering:
             if wanted not in self._kinds:
                 self._kinds.update(self._discover(api_version))
@@ -120,7 +129,14 @@ class Connection:
                 timeout=Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS),
             )
         except HTTPError as error:
-            raise self._unreachable(error) from error
+            cause = getattr(error, "reason", None) or error
+            raise SandboxError(
+                code="cluster-unreachable",
+                place=self.place,
+                problem=f"it does not answer ({type(cause).__name__})",
+                fix="start the cluster (the sandbox's `status` shows what runs), or fix address and "
+                "certificate in the kubeconfig",
+            ) from error
         except ValueError:
             raise SandboxError(
                 code="kubeconfig-invalid",
@@ -152,24 +168,17 @@ class Connection:
             if "/" not in str(resource["name"])
         }
 
-    def _unreachable(self, error: Exception) -> SandboxError:
-        cause = getattr(error, "reason", None) or error
-        return SandboxError(
-            code="cluster-unreachable",
-            place=self.place,
-            problem=f"it does not answer ({type(cause).__name__})",
-            fix="start the cluster (the sandbox's `status` shows what runs), or fix address and "
-            "certificate in the kubeconfig",
-        )
-
 
 def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
     import_client()
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config import ConfigException
-    from kubernetes.config.kube_config import KubeConfigLoader
+    from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
     from urllib3 import Retry
+    from yaml import YAMLError
 
+    for name in PASSPHRASES:
+        os.environ.pop(name, None)  # a plugin for credentials inherits all else
     given = options.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
     is_text = "\n" in given or given.lstrip().startswith("{")
     place = "kubeconfig (given as text)" if is_text else f"kubeconfig {given}"
@@ -182,11 +191,13 @@ def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
     complaints.setLevel(logging.ERROR)
     logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
     try:
-        content = _content(given, place, is_text=is_text)
+        content: Any = KubeConfigMerger(io.StringIO(given) if is_text else given).config
         loader: Any = KubeConfigLoader(content, options.context or None, config_base_path=cast(Any, None))
         loader.load_and_set(configuration)
     except ConfigException as error:
         raise _invalid(place, f"the official client does not take it ({error})") from error
+    except (OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _invalid(place, f"it is no kubeconfig ({type(error).__name__})") from None
     finally:
         logging.root.removeHandler(complaints)
     if complaints.buffer:
@@ -198,27 +209,6 @@ def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
         )
     namespace = options.namespace or loader.current_context["context"].get("namespace") or "default"
     return ApiClient(configuration), namespace
-
-
-def _content(given: str, place: str, *, is_text: bool) -> Any:
-    """Read a kubeconfig: text, or files joined as in KUBECONFIG. What is wrong with it is not quoted.
-
-    Its plugins for credentials, which inherit all else, see no passphrase of a state.
-    """
-    from kubernetes.config.kube_config import KubeConfigMerger
-    from yaml import YAMLError
-
-    try:
-        merged: Any = KubeConfigMerger(io.StringIO(given) if is_text else given).config
-        content = merged if is_text else merged.value
-        for entry in content["users"]:
-            user = (entry if is_text else entry.value).get("user") or {}
-            if isinstance(plugin := user.get("exec"), dict):
-                blank = [{"name": name, "value": ""} for name in PASSPHRASES]
-                plugin["env"] = [*(plugin.get("env") or []), *blank]
-    except (OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _invalid(place, f"it is not there, or no kubeconfig ({type(error).__name__})") from None
-    return merged
 
 
 def _invalid(place: str, problem: str) -> SandboxError:

@@ -1,10 +1,11 @@
 """The API server's refusals, and what the provider says then: one shape for people, no credential in it."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, mapping, mappings, text
-from pulumi_sandbox.providers import contract
 from pulumi_sandbox.providers.kubernetes import objects
 
 _ADVICE: Final = {
@@ -16,36 +17,33 @@ _ADVICE: Final = {
 }
 
 
-class ApiRefusedError(contract.RefusedError):
-    """The API server's own answer to a request it did not fulfil."""
+NO_KIND: Final = "NoKind"
+"""The reason where the server does not serve the kind of an object, and so was not asked for the object."""
+
+
+class ApiRefusedError(Exception):
+    """The API server's own answer to a request it did not fulfil; `explained` says what was asked for."""
 
     def __init__(self, status: int, answer: Properties) -> None:
-        super().__init__(status, text(answer.get("message")))
+        super().__init__(text(answer.get("message")) or f"HTTP status {status}")
+        self.status = status
         self.reason = str(answer.get("reason", ""))
         self.causes = mappings(mapping(answer.get("details")).get("causes"))
 
 
-def refused(
-    operation: str, inputs: Properties, refusal: ApiRefusedError, *, manager: str = ""
-) -> SandboxError:
-    """Return the error that the API server refused to create, update, read or delete an object."""
-    code, fix = _advice(refusal, manager)
-    return SandboxError(
-        code=code,
-        place=described(inputs),
-        problem=f"the Kubernetes API refused to {operation} it: {str(refusal).rstrip('.')}",
-        fix=fix,
-    )
-
-
-def unknown_kind(inputs: Properties) -> SandboxError:
-    """Return the error that the API server serves no such kind."""
-    return SandboxError(
-        code="kind-unknown",
-        place=described(inputs),
-        problem=f"the Kubernetes API serves no kind {inputs.get('kind')} in {inputs.get('apiVersion')}",
-        fix="create its CustomResourceDefinition first (depends_on), or correct apiVersion and kind",
-    )
+@contextmanager
+def explained(operation: str, obj: Properties, *, manager: str = "") -> Generator[None]:
+    """Turn a refusal into the error that the API refused to create, update, read or delete an object."""
+    try:
+        yield
+    except ApiRefusedError as refusal:
+        code, fix = _advice(refusal, manager)
+        raise SandboxError(
+            code=code,
+            place=described(obj),
+            problem=f"the Kubernetes API refused to {operation} it: {str(refusal).rstrip('.')}",
+            fix=fix,
+        ) from refusal
 
 
 def described(obj: Properties) -> str:
@@ -55,6 +53,9 @@ def described(obj: Properties) -> str:
 
 def _advice(refused: ApiRefusedError, manager: str) -> tuple[str, str]:
     """Return a code and a fix."""
+    if refused.reason == NO_KIND:
+        fix = "create its CustomResourceDefinition first (depends_on), or correct apiVersion and kind"
+        return "kind-unknown", fix
     if all(problem.get("reason") != "FieldManagerConflict" for problem in refused.causes):
         return _ADVICE.get(refused.status, ("refused", "see the message, and the API server's log"))
     others = sorted({str(problem.get("message", "")).partition(" using")[0] for problem in refused.causes})

@@ -4,20 +4,10 @@ import base64
 import binascii
 import hashlib
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
-from pulumi_sandbox.protocol.values import (
-    Properties,
-    Value,
-    conceal,
-    conceal_like,
-    contains_unknown,
-    mapping,
-    reveal,
-    text,
-)
+from pulumi_sandbox.protocol.values import Properties, Value, conceal_keys, contains_unknown, mapping, text
 
-_PACKAGE: Final = "kubernetes"
 _NOT_KINDS: Final = ("helm.sh/", "yaml", "kustomize")
 
 
@@ -46,14 +36,13 @@ def of_type(type_token: str) -> tuple[str, str]:
     return module.removeprefix("core/"), kind
 
 
-def refusal(type_token: str) -> str:
-    """Say why a type is not served here, as definitions, lists and patches are not; empty when it is."""
+def is_served(type_token: str) -> bool:
+    """Whether a type is a kind of objects, as charts, definitions, lists and patches are not."""
     package, _, rest = type_token.partition(":")
     module, _, kind = rest.partition(":")
-    is_kind = package == _PACKAGE and "/" in module and not module.startswith(_NOT_KINDS)
+    is_kind = package == "kubernetes" and "/" in module and not module.startswith(_NOT_KINDS)
     is_special = is_built_in(module.removeprefix("core/")) and kind.endswith(("List", "Patch", "Definition"))
-    served = is_kind and not is_special
-    return "" if served else f"{type_token} is not served here; declare the objects themselves"
+    return is_kind and not is_special
 
 
 def is_built_in(api_version: str) -> bool:
@@ -81,6 +70,21 @@ def with_metadata(obj: Properties, **changes: Value) -> Properties:
     """Return the object with these keys of its metadata set; None takes a key away."""
     changed = {**metadata(obj), **changes}
     return {**obj, "metadata": {key: value for key, value in changed.items() if value is not None}}
+
+
+def without_status(obj: Properties) -> Properties:
+    """Return the object without what its controllers say of it."""
+    return {key: value for key, value in obj.items() if key != "status"}
+
+
+def merged(below: Properties, above: Properties) -> Properties:
+    """Lay objects over each other, as deep as both have them; data is taken as a whole."""
+    joined = dict(below)
+    for key, value in above.items():
+        known = joined.get(key)
+        is_deep = isinstance(known, dict) and isinstance(value, dict) and key != "data"
+        joined[key] = merged(mapping(known), mapping(value)) if is_deep else value
+    return joined
 
 
 def is_secret(obj: Properties) -> bool:
@@ -138,24 +142,15 @@ def folded(inputs: Properties) -> Properties:
     """
     if isinstance(inputs.get("metadata"), dict):
         inputs = with_metadata(inputs, **dict.fromkeys(_READ_ONLY))
-    if is_secret(inputs) and not contains_unknown(inputs):
-        return _secret(inputs)
-    return inputs
-
-
-def _secret(inputs: Properties) -> Properties:
-    data, string_data = inputs.get("data"), inputs.get("stringData")
-    if not isinstance(string_data, dict) or not string_data:
-        return (
-            {**inputs, "data": {key: _canonical(item) for key, item in data.items()}}
-            if isinstance(data, dict)
-            else inputs
-        )
+    if not is_secret(inputs) or contains_unknown(inputs):
+        return inputs
+    kept = {key: _canonical(item) for key, item in mapping(inputs.get("data")).items()}
     encoded: Properties = {
-        key: base64.b64encode(str(item).encode()).decode() for key, item in string_data.items()
+        key: base64.b64encode(str(item).encode()).decode()
+        for key, item in mapping(inputs.get("stringData")).items()
     }
     rest = {key: value for key, value in inputs.items() if key != "stringData"}
-    return {**rest, "data": {**mapping(data), **encoded}}
+    return {**rest, "data": {**kept, **encoded}} if kept or encoded else inputs
 
 
 def _canonical(item: Value) -> Value:
@@ -179,7 +174,7 @@ def declared_part(live: Properties, inputs: Properties) -> Properties:
     Other fields are left out, be they defaults or those of other managers: they are no drift. Lists are
     compared place by place. Where the server drops an empty field of a built-in kind, it stands.
     """
-    return _part(live, inputs, typed=_is_typed(inputs))
+    return _shaped(inputs, live, typed=_is_typed(inputs), is_live=True)
 
 
 def in_live_form(inputs: Properties, live: Properties) -> Properties:
@@ -188,7 +183,7 @@ def in_live_form(inputs: Properties, live: Properties) -> Properties:
     Two inputs that the server keeps alike are equal then, whichever provider recorded the older one: the
     genuine provider records the server's form.
     """
-    return _form(inputs, live, typed=_is_typed(inputs))
+    return _shaped(inputs, live, typed=_is_typed(inputs), is_live=False)
 
 
 def _is_typed(inputs: Properties) -> bool:
@@ -196,41 +191,29 @@ def _is_typed(inputs: Properties) -> bool:
     return is_built_in(text(inputs.get("apiVersion")))
 
 
-def _form(inputs: Properties, live: Properties, *, typed: bool) -> Properties:
-    return {
-        key: _form_value(declared, live[key], typed=typed and key not in _FREE_KEYS)
-        if key in live
-        else declared
-        for key, declared in inputs.items()
-        if key in live or not (typed and _is_empty(declared))
-    }
+def _shaped(declared: Properties, live: Properties, *, typed: bool, is_live: bool) -> Properties:
+    """Return what both have, in the shape of what is declared, with the live values or the declared ones.
 
-
-def _form_value(declared: Value, live: Value, *, typed: bool) -> Value:
-    if isinstance(live, dict) and isinstance(declared, dict):
-        return _form(declared, live, typed=typed)
-    if isinstance(live, list) and isinstance(declared, list):
-        formed = [_form_value(item, like, typed=typed) for item, like in zip(declared, live, strict=False)]
-        return formed + declared[len(formed) :]
-    return declared
-
-
-def _part(live: Properties, inputs: Properties, *, typed: bool) -> Properties:
-    part: Properties = {}
-    for key, declared in inputs.items():
+    Of what the server does not have, an empty field that it drops goes with the live values.
+    """
+    shaped: Properties = {}
+    for key, value in declared.items():
         if key in live:
-            part[key] = _part_value(live[key], declared, typed=typed and key not in _FREE_KEYS)
-        elif typed and _is_empty(declared):
-            part[key] = declared
-    return part
+            free = key in _FREE_KEYS
+            shaped[key] = _shaped_value(value, live[key], typed=typed and not free, is_live=is_live)
+        elif (typed and _is_empty(value)) is is_live:
+            shaped[key] = value
+    return shaped
 
 
-def _part_value(live: Value, declared: Value, *, typed: bool) -> Value:
+def _shaped_value(declared: Value, live: Value, *, typed: bool, is_live: bool) -> Value:
     if isinstance(live, dict) and isinstance(declared, dict):
-        return _part(live, declared, typed=typed)
+        return _shaped(declared, live, typed=typed, is_live=is_live)
     if isinstance(live, list) and isinstance(declared, list):
-        return [_part_value(item, like, typed=typed) for item, like in zip(live, declared, strict=False)]
-    return live
+        both = zip(declared, live, strict=False)
+        shaped = [_shaped_value(item, like, typed=typed, is_live=is_live) for item, like in both]
+        return shaped if is_live else shaped + declared[len(shaped) :]
+    return live if is_live else declared
 
 
 def _is_empty(value: Value) -> bool:
@@ -243,50 +226,36 @@ _INITIAL_API_VERSION: Final = "__initialApiVersion"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def plain(properties: Properties) -> Properties:
-    """Return what a program or the state gave in the API's own form: without secrets, folded."""
-    return folded(cast(Properties, reveal(properties)))
-
-
-def concealed(obj: Properties, model: Properties) -> Properties:
-    """Return an object for the engine: what is secret in `model`, and a Secret's data, is secret again.
-
-    So is a copy of these that kubectl leaves in an annotation.
-    """
-    shown = conceal_like(obj, model)
-    if is_secret(obj):
-        shown |= {key: conceal(shown[key]) for key in ("data", "stringData") if key in shown}
-        metadata = shown.get("metadata")
-        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-        if isinstance(annotations, dict) and _LAST_APPLIED in annotations:
-            annotations = {**annotations, _LAST_APPLIED: conceal(annotations[_LAST_APPLIED])}
-            shown["metadata"] = {**cast(Properties, metadata), "annotations": annotations}
+def concealed(obj: Properties) -> Properties:
+    """Return an object for the engine: a Secret's data is secret, and so is kubectl's copy of it."""
+    if not is_secret(obj):
+        return obj
+    shown = conceal_keys(obj, ("data", "stringData"))
+    annotations = metadata(obj).get("annotations")
+    if isinstance(annotations, dict) and _LAST_APPLIED in annotations:
+        shown = with_metadata(shown, annotations=conceal_keys(annotations, (_LAST_APPLIED,)))
     return shown
 
 
-def outputs(
-    live: Properties, inputs: Properties, *, model: Properties, recorded: Properties, urn: str
-) -> Properties:
-    """Return the outputs to record; `model` are the inputs as the program gave them, secrets included."""
-    version = text(recorded.get(_INITIAL_API_VERSION)) or text(inputs.get("apiVersion"))
+def outputs(live: Properties, inputs: Properties, *, recorded: Properties, urn: str) -> Properties:
+    """Return the outputs to record."""
     return {
-        **concealed(live, model),
-        _INPUTS: concealed(inputs, model),
+        **concealed(live),
+        _INPUTS: concealed(inputs),
         _FIELD_MANAGER: field_manager(recorded, urn),
-        _INITIAL_API_VERSION: version,
+        _INITIAL_API_VERSION: text(recorded.get(_INITIAL_API_VERSION)) or text(inputs.get("apiVersion")),
     }
 
 
 def live_object(recorded: Properties) -> Properties:
-    """Return the object that the outputs hold, in the API's own form."""
-    own = {key: value for key, value in recorded.items() if not key.startswith("__")}
-    return cast(Properties, reveal(own))
+    """Return the object that the outputs hold."""
+    return {key: value for key, value in recorded.items() if not key.startswith("__")}
 
 
 def declared(recorded: Properties, old_inputs: Properties) -> Properties:
     """Return the inputs that the outputs were made from, else the given ones, in the API's own form."""
-    kept = reveal(recorded.get(_INPUTS))
-    return plain(kept if isinstance(kept, dict) else old_inputs)
+    kept = recorded.get(_INPUTS)
+    return folded(kept if isinstance(kept, dict) else old_inputs)
 
 
 def field_manager(recorded: Properties, urn: str) -> str:

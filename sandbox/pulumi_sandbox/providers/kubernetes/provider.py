@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final, cast
 
-from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import urns, values
+from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import (
     Kind,
     Path,
@@ -14,15 +15,24 @@ from pulumi_sandbox.protocol.values import (
     Unknown,
     Value,
     contains_unknown,
-    differences,
+    covers,
+    get,
     text,
 )
-from pulumi_sandbox.providers.contract import Change, InputDiff, Package, Problem, State
-from pulumi_sandbox.providers.dispatch import Patience
-from pulumi_sandbox.providers.kubernetes import apply, objects, options
-from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.contract import (
+    InputDiff,
+    Package,
+    Patience,
+    Problem,
+    Provider,
+    ResourceKind,
+    State,
+    list_changes,
+)
+from pulumi_sandbox.providers.kubernetes import apply, objects
+from pulumi_sandbox.providers.kubernetes.connection import Connection, KubernetesOptions, Pause
+from pulumi_sandbox.providers.kubernetes.errors import explained
 from pulumi_sandbox.providers.kubernetes.objects import declared_part, in_live_form
-from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))
 
@@ -30,7 +40,7 @@ _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namesp
 _BINDINGS: Final = {("rbac.authorization.k8s.io/v1", kind) for kind in ("ClusterRoleBinding", "RoleBinding")}
 
 
-def fields(inputs: Properties, chosen: KubernetesOptions) -> tuple[Path, ...]:
+def _fixed(inputs: Properties, chosen: KubernetesOptions) -> tuple[Path, ...]:
     """Return the paths that a change of these inputs must not touch.
 
     Whether the data of Secrets and ConfigMaps may change is the provider's options to say, unless the
@@ -47,126 +57,148 @@ def fields(inputs: Properties, chosen: KubernetesOptions) -> tuple[Path, ...]:
     return (*_IDENTITY, *role)
 
 
-def touched(path: Path, value: Value, pattern: Path) -> bool:
-    """Whether a change at `path` to `value` reaches the field, something in it, or around it."""
-    for depth, wanted in enumerate(pattern):
-        if depth < len(path):
-            if wanted != path[depth]:
-                return False
-        elif isinstance(value, dict) and isinstance(wanted, str) and wanted in value:
-            value = value[wanted]
-        else:
-            return False
-    return True
+_TEXTS: Final = frozenset(
+    {"clusterIdentifier", "context", "kubeconfig", "namespace", "pluginDownloadURL", "version"}
+)
+_SERVED: Final[dict[str, tuple[Value, ...]]] = {
+    "enableConfigMapMutable": (True, False),
+    "enablePatchForce": (False,),
+    "enableSecretMutable": (True, False),
+    "enableServerSideApply": (True,),
+    "upsertExistingObjects": (False,),
+}
+"""What each option that is not a string may be."""
 
 
-class Provider:
-    """The Kubernetes objects of one cluster as resources. Safe for concurrent calls."""
+def problems(config: Properties) -> list[Problem]:
+    """List what is wrong with the options, unknown ones passed over.
 
-    def __init__(self, chosen: KubernetesOptions, api: Connection) -> None:
+    An option may come as a value, or as the text of one: the engine hands providers texts, programs give
+    values.
+    """
+    return [
+        Problem(key, "it is not served here, or not with this value; leave it out")
+        for key, value in sorted(config.items())
+        if value not in (None, "") and not isinstance(value, Unknown) and not _is_served(key, value)
+    ]
+
+
+def _is_served(key: str, value: Value) -> bool:
+    if key in _TEXTS:
+        return isinstance(value, str | dict)
+    with suppress(TypeError, ValueError):
+        value = json.loads(cast("str", value))
+    return value in _SERVED.get(key, ())
+
+
+def read_options(given: Mapping[str, str]) -> KubernetesOptions:
+    """Read the options from what Configure is given: texts by the options' names."""
+    return KubernetesOptions(
+        kubeconfig=given.get("kubeconfig", ""),
+        context=given.get("context", ""),
+        namespace=given.get("namespace", ""),
+        secrets_mutable=given.get("enableSecretMutable") == "true",
+        config_maps_mutable=given.get("enableConfigMapMutable") == "true",
+    )
+
+
+class KubernetesObject(ResourceKind):
+    """One object of a cluster as a resource."""
+
+    def __init__(self, urn: str, chosen: KubernetesOptions, api: Connection, pause: Pause) -> None:
+        self._urn = urn
         self._options = chosen
         self._api = api
-        self._patience = Patience(lambda: api.place, what="an object")
+        self._pause = pause
+        self._api_version, self._kind = objects.of_type(urns.parse(urn).type)
 
-    def cancel(self) -> None:
-        """End every wait with an error; requests in flight finish."""
-        self._patience.cancel()
-
-    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
+    def check(self, _old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """Complete the inputs: folded, placed in a namespace; and tell what is wrong with them.
 
         Raises SandboxError when the cluster, which knows which kinds are namespaced, is out of reach.
         """
-        del old
-        type_ = urns.parse(urn).type
-        if reason := objects.refusal(type_):
-            return new, [Problem("", reason)]
-        api_version, kind = objects.of_type(type_)
-        inputs = objects.plain({"apiVersion": api_version, "kind": kind, **new})
-        return objects.concealed(self._placed(inputs), new), _problems(inputs)
+        inputs = objects.folded({"apiVersion": self._api_version, "kind": self._kind, **new})
+        with explained("read the kind of", inputs):
+            return objects.concealed(self._placed(inputs)), _problems(inputs)
 
-    def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare the new inputs with the recorded live object; asks no server."""
-        inputs = objects.plain(new)
-        return judge(
-            objects.live_object(old.outputs),
-            objects.declared(old.outputs, old.inputs),
-            inputs,
-            unchangeable=fields(inputs, self._options),
-            ignored=ignored,
-        )
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
+        """Compare the new inputs with what is live, by the record, of the old ones; asks no server.
 
-    def create(self, urn: str, new: Properties, *, preview: bool) -> State:
-        """Create the object; in a preview ask the server what it would become, as far as that can tell."""
-        inputs, manager = objects.plain(new), objects.manager_of(urn)
-        if not preview:
-            live = apply.create(self._api, urn, inputs, manager=manager, pause=self._patience.wait)
-        elif contains_unknown(inputs) or (live := apply.preview_create(self._api, inputs)) is None:
-            return State("", new, {})
-        return _made(live, inputs, new, {}, urn, preview=preview)
+        An object has to go before its successor of the same name and namespace can come.
+        """
+        inputs, live = objects.folded(new), objects.live_object(old.outputs)
+        before = in_live_form(declared_part(live, objects.declared(old.outputs, old.inputs)), live)
+        fixed = _fixed(inputs, self._options)
 
-    def update(self, urn: str, old: State, new: Properties, *, preview: bool) -> State:
-        """Bring the object to the new inputs; in a preview as `create`."""
-        inputs, recorded = objects.plain(new), objects.live_object(old.outputs)
-        manager = objects.field_manager(old.outputs, urn)
-        if not preview:
-            live = apply.update(self._api, recorded, inputs, manager=manager)
-        elif (
-            contains_unknown(inputs)
-            or (live := apply.preview_update(self._api, recorded, inputs, manager=manager)) is None
-        ):
-            return State("", new, {})
-        return _made(live, inputs, new, old.outputs, urn, preview=preview)
+        def replaces(path: Path, kind: Kind) -> bool:
+            return (kind == "delete" and path == ("metadata",)) or any(
+                covers(field, path) or (covers(path, field) and get(inputs, field)[0]) for field in fixed
+            )
 
-    def read(self, urn: str, old: State) -> State:
-        """Return the live object, and of the inputs what is live of them; an empty id tells that it is gone.
+        found = list_changes(before, in_live_form(inputs, live), ignored, replaces)
+        return InputDiff(found, delete_first=objects.object_id(inputs) == objects.object_id(live))
+
+    def preview_create(self, new: Properties) -> Properties:
+        """Ask the server what it would make; the inputs where it cannot tell."""
+        inputs = objects.folded(new)
+        with explained("create", inputs):
+            live = None if contains_unknown(new) else apply.preview_create(self._api, inputs)
+        return new if live is None else objects.outputs(live, inputs, recorded={}, urn=self._urn)
+
+    def create(self, urn: str, new: Properties) -> State:
+        """Create the object."""
+        inputs, manager = objects.folded(new), objects.manager_of(urn)
+        with explained("create", inputs, manager=manager):
+            live = apply.create(self._api, urn, inputs, manager=manager, pause=self._pause)
+        return State(objects.object_id(live), objects.outputs(live, inputs, recorded={}, urn=urn), {})
+
+    def preview_update(self, old: State, new: Properties) -> Properties:
+        """Ask the server what it would become; the inputs where it cannot tell."""
+        return new if contains_unknown(new) else self._changed(old, new, apply.preview_update)
+
+    def update(self, old: State, new: Properties) -> Properties:
+        """Bring the object to the new inputs."""
+        return self._changed(old, new, apply.update)
+
+    def _changed(self, old: State, new: Properties, change: Callable[..., Properties | None]) -> Properties:
+        inputs, manager = objects.folded(new), objects.field_manager(old.outputs, self._urn)
+        with explained("update", inputs, manager=manager):
+            live = change(self._api, objects.live_object(old.outputs), inputs, manager=manager)
+        return new if live is None else objects.outputs(live, inputs, recorded=old.outputs, urn=self._urn)
+
+    def read(self, old: State) -> State | None:
+        """Return the live object, and of the inputs what is live of them.
 
         Without old inputs (`.get`, import) everything the server did not add itself counts as declared.
-
-        Raises SandboxError when the object may not be read.
         """
-        live_before = objects.live_object(old.outputs)
-        api_version, kind = objects.of_type(urns.parse(urn).type)
-        old_inputs = objects.plain(old.inputs) if old.inputs else {}
-        identity: Properties = {"apiVersion": api_version, "kind": kind, **live_before, **old_inputs}
-        live = apply.read(self._api, identity, *objects.parse_id(old.id))
+        old_inputs = objects.folded(old.inputs)
+        namespace, name = objects.parse_id(old.id)
+        known: Properties = {"apiVersion": self._api_version, "kind": self._kind, **old.outputs, **old_inputs}
+        identity = objects.with_metadata(known, namespace=namespace, name=name)
+        with explained("read", identity):
+            live = apply.read(self._api, identity)
         if live is None:
-            return State("", {}, {})
-        own = {key: value for key, value in live.items() if key != "status"}
-        inputs = objects.declared_part(live, old_inputs) if old_inputs else objects.folded(own)
-        outputs = objects.outputs(live, inputs, model=old.inputs, recorded=old.outputs, urn=urn)
-        return State(old.id, outputs, objects.concealed(inputs, old.inputs))
+            return None
+        own = objects.without_status(live)
+        inputs = declared_part(live, old_inputs) if old_inputs else objects.folded(own)
+        outputs = objects.outputs(live, inputs, recorded=old.outputs, urn=self._urn)
+        return State(old.id, outputs, objects.concealed(inputs))
 
-    def delete(self, _urn: str, old: State, seconds: float) -> None:
-        """Delete the object and wait until it is gone.
-
-        Raises SandboxError when the server refuses, or the object is still there when the time is over.
-        """
+    def delete(self, old: State, seconds: float) -> None:
+        """Delete the object and wait until it is gone."""
         live = objects.live_object(old.outputs)
-        apply.delete(self._api, live, seconds=seconds, pause=self._patience.wait)
-
-    def invoke(self, token: str, _args: Properties) -> Properties:
-        """Refuse: the functions of this package turn charts and manifests into objects."""
-        raise SandboxError(
-            code="not-served",
-            place=token,
-            problem="the sandbox's Kubernetes provider has no functions",
-            fix="declare the objects themselves",
-        )
+        with explained("delete", live):
+            apply.delete(self._api, live, seconds=seconds, pause=self._pause)
 
     def _placed(self, inputs: Properties) -> Properties:
         if not isinstance(inputs.get("metadata"), dict):
             return inputs
-        if not self._is_namespaced(inputs):
-            return objects.with_metadata(inputs, namespace=None)
-        if objects.metadata(inputs).get("namespace"):
-            return inputs
-        return objects.with_metadata(inputs, namespace=self._api.default_namespace)
-
-    def _is_namespaced(self, inputs: Properties) -> bool:
-        """Ask the server; a kind that it does not know is taken for namespaced."""
         found = self._api.find(text(inputs.get("apiVersion")), text(inputs.get("kind")))
-        return found is None or found.namespaced
+        if found is not None and not found.namespaced:
+            return objects.with_metadata(inputs, namespace=None)
+        # A kind that the server does not know is taken for namespaced.
+        given = objects.metadata(inputs).get("namespace")
+        return objects.with_metadata(inputs, namespace=given or self._api.default_namespace)
 
 
 def _problems(inputs: Properties) -> list[Problem]:
@@ -175,57 +207,29 @@ def _problems(inputs: Properties) -> list[Problem]:
     return [Problem("metadata.name", "no name is made up here; give the object one", unserved=True)]
 
 
-def _made(
-    live: Properties, inputs: Properties, new: Properties, recorded: Properties, urn: str, *, preview: bool
-) -> State:
-    shown = {key: value for key, value in live.items() if not (preview and key == "status")}
-    outputs = objects.outputs(shown, inputs, model=new, recorded=recorded, urn=urn)
-    return State("" if preview else objects.object_id(live), outputs, {})
-
-
-def judge(
-    live: Properties,
-    old_inputs: Properties,
-    inputs: Properties,
-    *,
-    unchangeable: tuple[Path, ...],
-    ignored: tuple[Path, ...],
-) -> InputDiff:
-    """Compare the new inputs with what is live of the old ones; both sides folded, without secrets.
-
-    An object has to go before its successor of the same name and namespace can come.
-    """
-    before = in_live_form(declared_part(live, old_inputs), live)
-    found = tuple(
-        Change(
-            difference.path,
-            difference.kind,
-            _replaces(difference.path, difference.kind, inputs, unchangeable),
-        )
-        for difference in differences(before, in_live_form(inputs, live))
-        if not any(values.covers(pattern, difference.path) for pattern in ignored)
-    )
-    return InputDiff(found, delete_first=objects.object_id(inputs) == objects.object_id(live))
-
-
-def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Path, ...]) -> bool:
-    if kind == "delete" and path == ("metadata",):
-        return True
-    _, value = values.get(inputs, path)
-    return any(touched(path, value, pattern) for pattern in unchangeable)
-
-
 def package() -> Package:
     """Return the package `kubernetes` as the engine meets it, before a cluster is chosen."""
     return Package(
         title="Kubernetes",
         version="4.34.2",
-        problems=options.problems,
-        configure=_configure,
+        served="objects: no charts, definitions, lists or patches",
+        problems=problems,
+        configure=of_cluster,
     )
 
 
-def _configure(given: Mapping[str, str]) -> Provider:
-    """Take the options; the cluster is not asked for anything yet."""
-    chosen = options.read(given)
-    return Provider(chosen, Connection(chosen))
+def of_cluster(
+    given: Mapping[str, str],
+    connect: Callable[[KubernetesOptions], Connection] = Connection,
+    kind: type[KubernetesObject] = KubernetesObject,
+) -> Provider:
+    """Return the provider of a cluster, which is asked nothing yet. kind: what serves each object."""
+    chosen = read_options(given)
+    api = connect(chosen)
+    patience = Patience(lambda: api.place)
+
+    def serve(urn: str) -> KubernetesObject | None:
+        served = objects.is_served(urns.parse(urn).type)
+        return kind(urn, chosen, api, patience.wait) if served else None
+
+    return Provider(serve, patience.cancel)

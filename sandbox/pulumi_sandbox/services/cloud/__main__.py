@@ -5,12 +5,13 @@ What it says before it ends by itself is read from its log and told to the user.
 
 import argparse
 import errno
+import socket
 import sys
 from importlib import import_module
 from pathlib import Path
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.cloud.front import Service, listen, server_for
+from pulumi_sandbox.services.cloud.front import Service, server_for
 from pulumi_sandbox.services.ports import LOOPBACK
 
 
@@ -26,7 +27,7 @@ def main() -> None:
     try:
         service: Service = import_module(wanted.module).make_app(wanted.folder)
         service.name = wanted.name
-        listening = listen(wanted.port)
+        listening = socket.create_server((LOOPBACK, wanted.port))
     except SandboxError as error:
         sys.exit(str(error))
     except OSError as error:

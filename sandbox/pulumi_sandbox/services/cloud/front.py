@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,8 +21,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from pulumi_sandbox.services.ports import LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +38,6 @@ class Fault:
     seconds: float = 0.0
     status: int | None = None
     lost: bool = False
-
-    def meets(self, method: str, path: str) -> bool:
-        """Whether a request is one of those."""
-        return self.method in (None, method) and re.search(self.path, path) is not None
-
-
-class Faults:
-    """Faults that wait for their requests, in the order they were asked for."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Fault] = []
-
-    def add(self, fault: Fault) -> None:
-        """Let a fault wait."""
-        self.waiting.append(fault)
-
-    def clear(self) -> None:
-        """Forget those that still wait."""
-        self.waiting.clear()
-
-    def take(self, method: str, path: str) -> Fault | None:
-        """Return the fault a request meets, and count it down."""
-        for index, fault in enumerate(self.waiting):
-            if fault.meets(method, path):
-                left = replace(fault, times=fault.times - 1)
-                self.waiting[index : index + 1] = [left] if left.times > 0 else []
-                return fault
-        return None
 
 
 _KEPT = 10_000
@@ -89,31 +58,6 @@ class Request:
     status: int | None
 
 
-class Journal:
-    """The latest requests, in the order in which they ended."""
-
-    def __init__(self) -> None:
-        self._moments = count(1)
-        self._requests: deque[Request] = deque(maxlen=_KEPT)
-
-    def moment(self) -> int:
-        """Return the next place in the order."""
-        return next(self._moments)
-
-    def add(self, request: Request) -> None:
-        """Note a request that has ended."""
-        self._requests.append(request)
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._requests.clear()
-
-    @property
-    def requests(self) -> list[Request]:
-        """All that are kept, in the order in which they began."""
-        return sorted([*self._requests], key=lambda request: request.began)
-
-
 _OWN_PATHS = "/sandbox/"
 
 
@@ -123,11 +67,21 @@ class Service:
     def __init__(self, app: ASGIApp, refusal: Callable[[int], Response], own: Sequence[Route] = ()) -> None:
         """Stand before an app. refusal: refuses with an HTTP status; own: more paths below `/sandbox/`."""
         self.name = ""  # what `GET /sandbox/service` answers: what serves it as a process sets it
-        self.faults = Faults()
-        self.journal = Journal()
+        self.faults: list[Fault] = []  # those that wait for their requests, in the order they were asked for
+        self._moments = count(1)
+        self._ended: deque[Request] = deque(maxlen=_KEPT)
         self._app = app
         self._refusal = refusal
         self._own = Starlette(routes=[*_own_paths(self), *own])
+
+    @property
+    def requests(self) -> list[Request]:
+        """The latest requests, in the order in which they began."""
+        return sorted([*self._ended], key=lambda request: request.began)
+
+    def forget_requests(self) -> None:
+        """Empty the journal."""
+        self._ended.clear()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, as its fault says if it meets one."""
@@ -138,15 +92,15 @@ class Service:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path, query = scope["method"], scope["path"], scope["query_string"].decode()
-        began, status = self.journal.moment(), None
-        fault = self.faults.take(method, path) or Fault()
+        began, status = next(self._moments), None
+        fault = self._take_fault(method, path) or Fault()
 
         async def answer(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
             if message["type"] == "http.response.body":  # noted before it is answered: who reads on finds it
                 seen = None if fault.lost else status
-                self.journal.add(Request(began, self.journal.moment(), method, path, query, seen))
+                self._ended.append(Request(began, next(self._moments), method, path, query, seen))
             if not fault.lost:
                 await send(message)
 
@@ -157,16 +111,25 @@ class Service:
             scope["state"]["hang_up"]()  # which its connection has put there
             await asyncio.sleep(0)
 
+    def _take_fault(self, method: str, path: str) -> Fault | None:
+        """Return the fault a request meets, and count it down."""
+        for index, fault in enumerate(self.faults):
+            if fault.method in (None, method) and re.search(fault.path, path):
+                left = replace(fault, times=fault.times - 1)
+                self.faults[index : index + 1] = [left] if left.times > 0 else []
+                return fault
+        return None
+
 
 def _own_paths(service: Service) -> list[Route]:
     async def name(_: HttpRequest) -> Response:
         return JSONResponse({"service": service.name})
 
     async def requests(_: HttpRequest) -> Response:
-        return JSONResponse([asdict(request) for request in service.journal.requests])
+        return JSONResponse([asdict(request) for request in service.requests])
 
     async def forget_requests(_: HttpRequest) -> Response:
-        service.journal.clear()
+        service.forget_requests()
         return Response(status_code=204)
 
     async def add_fault(request: HttpRequest) -> Response:
@@ -175,7 +138,7 @@ def _own_paths(service: Service) -> list[Route]:
             re.compile(fault.path)
         except (TypeError, ValueError, re.error) as error:
             return JSONResponse({"error": str(error)}, status_code=400)
-        service.faults.add(fault)
+        service.faults.append(fault)
         return Response(status_code=204)
 
     return [
@@ -216,16 +179,3 @@ def server_for(service: ASGIApp, certificate: Path | None = None) -> uvicorn.Ser
             ssl_certfile=certificate,
         )
     )
-
-
-def listen(port: int = 0) -> socket.socket:
-    """Listen on a loopback port; 0 is any free one."""
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((LOOPBACK, port))
-        listening.listen(128)
-    except OSError:
-        listening.close()
-        raise
-    return listening

@@ -10,10 +10,9 @@ from typing import TypeAlias, cast
 import pytest
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.kubernetes.connection import Connection, KubernetesOptions
 from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind
-from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 Answer: TypeAlias = tuple[int, object]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from pulumi_sandbox.protocol import values
 from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value
-from pulumi_sandbox.providers.contract import InputDiff
-from pulumi_sandbox.providers.kubernetes import provider
-from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
-from pulumi_sandbox.providers.kubernetes.provider import judge
+from pulumi_sandbox.providers.contract import InputDiff, State
+from pulumi_sandbox.providers.kubernetes.connection import Connection, KubernetesOptions
+from pulumi_sandbox.providers.kubernetes.provider import KubernetesObject
+
+URN = "urn:pulumi:dev::fleet::kubernetes:core/v1:Secret::n"
 
 
 def judged(
@@ -20,8 +21,8 @@ def judged(
     mutable: bool = True,
 ) -> InputDiff:
     chosen = KubernetesOptions(secrets_mutable=mutable, config_maps_mutable=mutable)
-    unchangeable = provider.fields(new, chosen)
-    return judge(live or old, old, new, unchangeable=unchangeable, ignored=ignored)
+    served = KubernetesObject(URN, chosen, Connection(chosen), lambda _: None)
+    return served.diff(State("ns/n", {**(live or old), "__inputs": old}, old), new, ignored)
 
 
 def obj(kind: str, api_version: str = "v1", *, name: str = "n", **fields: Value) -> Properties:

@@ -2,7 +2,8 @@
 
 import pytest
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
-from pulumi_sandbox.providers.kubernetes import options
+from pulumi_sandbox.providers.kubernetes.connection import KubernetesOptions
+from pulumi_sandbox.providers.kubernetes.provider import problems, read_options
 
 
 @pytest.mark.parametrize(
@@ -12,12 +13,12 @@ from pulumi_sandbox.providers.kubernetes import options
         {"kubeconfig": {"clusters": []}},
         {"enableSecretMutable": True, "enableServerSideApply": True, "enableConfigMapMutable": False},
         {"enableSecretMutable": "true", "enableServerSideApply": "true", "enablePatchForce": "false"},
-        {"version": "4.34.2", "suppressHelmHookWarnings": "true", "helmReleaseSettings": "{}"},
+        {"version": "4.34.2"},
         {"enablePatchForce": UNKNOWN, "namespace": None, "renderYamlToDirectory": ""},
     ],
 )
 def test_options_that_are_served_are_taken_as_values_and_as_texts(config: Properties):
-    assert options.problems(config) == []
+    assert problems(config) == []
 
 
 @pytest.mark.parametrize(
@@ -27,10 +28,7 @@ def test_options_that_are_served_are_taken_as_values_and_as_texts(config: Proper
         ("cluster", "c"),
         ("enablePatchForce", "true"),
         ("upsertExistingObjects", True),
-        ("deleteUnreachable", "true"),
-        ("skipUpdateUnreachable", True),
         ("renderYamlToDirectory", "out"),
-        ("helmReleaseSettings", '{"driver": "secret"}'),
         ("kubeClientSettings", {"qps": 5}),
         ("enableSecretMutable", "yes"),
         ("namespace", 5),
@@ -38,9 +36,9 @@ def test_options_that_are_served_are_taken_as_values_and_as_texts(config: Proper
     ],
 )
 def test_options_that_are_not_served_are_refused_by_name(option: str, value: Value):
-    assert [problem.place for problem in options.problems({option: value, "context": "dev"})] == [option]
+    assert [problem.place for problem in problems({option: value, "context": "dev"})] == [option]
 
 
 def test_options_are_read_from_the_texts_the_engine_gives():
-    read = options.read({"namespace": "ns", "enableSecretMutable": "true"})
-    assert read == options.KubernetesOptions(namespace="ns", secrets_mutable=True)
+    read = read_options({"namespace": "ns", "enableSecretMutable": "true"})
+    assert read == KubernetesOptions(namespace="ns", secrets_mutable=True)

@@ -46,6 +46,7 @@ def make_app(folder: Path, federated_write: float = 0.1) -> Service:
             return Response(status_code=204)
         return JSONResponse(deleted) if deleted else Response(status_code=200)
 
+    handlers: Any = {ArmRefusal: _refused, HTTPException: _not_served}
     app = Starlette(
         routes=[
             Route("/metadata/endpoints", _metadata),
@@ -53,7 +54,7 @@ def make_app(folder: Path, federated_write: float = 0.1) -> Service:
             Route("/{path:path}", put, methods=["PUT"]),
             Route("/{path:path}", delete, methods=["DELETE"]),
         ],
-        exception_handlers={ArmRefusal: _refused, HTTPException: _not_served},
+        exception_handlers=handlers,
     )
     return Service(app, on_demand)
 
@@ -110,10 +111,8 @@ async def _body_of(request: Request) -> dict[str, Any]:
     return body
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    if not isinstance(error, ArmRefusal):
-        raise error
-    return error.response()
+async def _refused(_: Request, refusal: ArmRefusal) -> Response:
+    return refusal.response()
 
 
 async def _not_served(request: Request, _: Exception) -> Response:

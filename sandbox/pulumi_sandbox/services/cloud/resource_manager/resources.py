@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from starlette.responses import JSONResponse
 
@@ -32,15 +31,13 @@ _ON_DEMAND: Final[Mapping[int, str]] = {
 }
 
 
+@dataclass(eq=False)
 class ArmRefusal(Exception):  # noqa: N818 - the service is whole; a request is refused
-    """A request that is refused."""
+    """A request that is refused: the HTTP status, the code that clients tell refusals by, what is wrong."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
-        """Keep the HTTP status, the code by which clients tell refusals apart, and what is wrong."""
-        super().__init__(status, code, message)
-        self.status = status
-        self.code = code
-        self.message = message
+    status: int
+    code: str
+    message: str
 
     def response(self) -> JSONResponse:
         """Return the answer as Resource Manager writes it."""
@@ -71,17 +68,14 @@ class PathKind(Enum):
 _GROUP: Final = r"/subscriptions/[^/]+/resourceGroups/[-\w.()]{0,89}[-\w()]"
 _IDENTITY: Final = rf"{_GROUP}/providers/Microsoft\.ManagedIdentity/userAssignedIdentities/[^/]+"
 
+_ASSIGNMENT: Final = r"/providers/Microsoft\.Authorization/roleAssignments/"
+_ASSIGNMENT_PART: Final = re.compile(_ASSIGNMENT, re.IGNORECASE)
 _PATTERNS: Final = {
+    PathKind.ASSIGNMENT: re.compile(rf"(?:/.+)?{_ASSIGNMENT}[^/]+", re.IGNORECASE),
     PathKind.GROUP: re.compile(_GROUP, re.IGNORECASE),
     PathKind.IDENTITY: re.compile(_IDENTITY, re.IGNORECASE),
     PathKind.FEDERATION: re.compile(rf"{_IDENTITY}/federatedIdentityCredentials/[^/]+", re.IGNORECASE),
-    PathKind.ASSIGNMENT: re.compile(
-        r"(?:/.+)?/providers/Microsoft\.Authorization/roleAssignments/[^/]+", re.IGNORECASE
-    ),
 }
-
-_SUBSCRIPTION: Final = re.compile(r"/subscriptions/([^/]+)", re.IGNORECASE)
-_ASSIGNMENT_PART: Final = re.compile(r"/providers/Microsoft\.Authorization/roleAssignments/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +89,11 @@ class ResourceId:
     def read(cls, path: str) -> ResourceId:
         """Read a request's path.
 
-        Raises ArmRefusal InvalidSubscriptionId; InvalidResourceType for what this emulator does not serve.
+        Raises ArmRefusal InvalidResourceType for what this emulator does not serve.
         """
         text = path.rstrip("/")
-        subscription = _SUBSCRIPTION.match(text)
-        if subscription and not is_guid(subscription[1]):
-            raise bad_request(
-                f"The provided subscription identifier '{subscription[1]}' is malformed or invalid.",
-                "InvalidSubscriptionId",
-            )
-        for kind in (PathKind.ASSIGNMENT, PathKind.GROUP, PathKind.IDENTITY, PathKind.FEDERATION):
-            if _PATTERNS[kind].fullmatch(text):
+        for kind, pattern in _PATTERNS.items():
+            if pattern.fullmatch(text):
                 return cls(kind, text)
         raise ArmRefusal(404, "InvalidResourceType", f"No resource that this emulator serves is at '{path}'.")
 
@@ -133,14 +121,6 @@ class ResourceId:
     def scope(self) -> str:
         """The id of what a role assignment is for; `/` is everything."""
         return _ASSIGNMENT_PART.split(self.text)[0] or "/"
-
-
-def is_guid(text: str) -> bool:
-    """Whether a text is a GUID with its dashes."""
-    try:
-        return str(UUID(text)) == text.lower()
-    except ValueError:
-        return False
 
 
 Document: TypeAlias = dict[str, Any]
@@ -192,34 +172,12 @@ class ResourceStore:
         self._documents = documents
 
 
-def group(id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Return a resource group as it is to be kept; raises ArmRefusal."""
-    location = located(id_, present, body, "InvalidResourceGroupLocation")
-    return document(id_, present, {"provisioningState": "Succeeded"}, location=location, tags=tags_of(body))
-
-
-def located(id_: ResourceId, present: Document | None, body: Document, conflict: str) -> str:
-    """Return the location, which is required and never changes; `conflict` is the code of a change."""
+def placed(body: Document) -> dict[str, Any]:
+    """Return the location, which is required, and the tags; raises ArmRefusal."""
     given = body.get("location")
     if not isinstance(given, str) or not given.strip():
         raise bad_request("The location property is required for this definition.", "LocationRequired")
-    location = given.replace(" ", "").lower()
-    if present is not None and present["location"] != location:
-        raise ArmRefusal(
-            409,
-            conflict,
-            f"'{id_.name}' already exists in location '{present['location']}'"
-            f" and cannot be created in location '{location}'.",
-        )
-    return location
-
-
-def tags_of(body: Document) -> dict[str, str]:
-    """Return the tags; raises ArmRefusal when they are none."""
-    tags: Any = body.get("tags") or {}
-    if not isinstance(tags, dict) or not all(isinstance(value, str) for value in tags.values()):
-        raise bad_request("The tags must map names to texts.", "InvalidTags")
-    return {str(name): str(value) for name, value in tags.items()}
+    return {"location": given.replace(" ", "").lower(), "tags": body.get("tags") or {}}
 
 
 def document(
@@ -236,16 +194,12 @@ TENANT: Final = "00000000-0000-4000-8000-0000000000bb"
 FEDERATION_LIMIT: Final = 20
 """Credentials of one identity."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
-
 
 def identity(id_: ResourceId, present: Document | None, body: Document) -> Document:
     """Return an identity as it is to be kept: a new one gets a client id and a principal id."""
-    _check_name(id_)
-    location = located(id_, present, body, "InvalidResourceLocation")
     new = {"tenantId": TENANT, "principalId": str(uuid4()), "clientId": str(uuid4())}
     properties = present["properties"] if present else new
-    return document(id_, present, properties, location=location, tags=tags_of(body))
+    return document(id_, present, properties, **placed(body))
 
 
 def federation(store: ResourceStore, id_: ResourceId, present: Document | None, body: Document) -> Document:
@@ -253,9 +207,7 @@ def federation(store: ResourceStore, id_: ResourceId, present: Document | None, 
 
     Whether the subject ever matches a token is not looked at, here as in Azure.
     """
-    _check_name(id_)
-    given: Any = body.get("properties")
-    properties = _checked_federation(given if isinstance(given, dict) else {})
+    properties = _properties(body, "issuer", "subject", "audiences")
     others = [
         other for other in store.of(PathKind.FEDERATION, f"{id_.identity}/") if other["id"].lower() != id_.key
     ]
@@ -271,30 +223,16 @@ def federation(store: ResourceStore, id_: ResourceId, present: Document | None, 
     return document(id_, present, properties)
 
 
-def _checked_federation(given: dict[str, Any]) -> dict[str, Any]:
-    issuer, subject, audiences = given.get("issuer"), given.get("subject"), given.get("audiences")
-    if not isinstance(subject, str) or not subject:
-        raise bad_request("Property 'subject' must be a text.")
-    if urlsplit(str(issuer).strip()).scheme != "https":
-        raise bad_request("Property 'issuer' must be an https URL.")
-    if not isinstance(audiences, list) or len(audiences) != 1 or not audiences[0]:
-        raise bad_request("Property 'audiences' must have exactly one value.")
-    return {"issuer": issuer, "subject": subject, "audiences": audiences}
-
-
-def _check_name(id_: ResourceId) -> None:
-    if not _NAME.fullmatch(id_.name):
-        raise bad_request(f"The name '{id_.name}' must match {_NAME.pattern}.", "InvalidResourceName")
-
-
-_ROLE: Final = re.compile(
-    r"(?:/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/([^/]+)", re.IGNORECASE
-)
-_SERVICE_PRINCIPAL: Final = "ServicePrincipal"
+def _properties(body: Document, *names: str) -> dict[str, Any]:
+    """Return properties of a body, each of which is required; raises ArmRefusal."""
+    given: Any = body.get("properties") or {}
+    if lacking := [name for name in names if not given.get(name)]:
+        raise bad_request(f"Property '{lacking[0]}' must not be empty.")
+    return {name: given[name] for name in names}
 
 
 def check_principal(store: ResourceStore, principal: str, kind: str | None) -> None:
-    """Refuse a principal that is not known, or said to be of another kind; raises ArmRefusal.
+    """Refuse a principal that is not known; raises ArmRefusal.
 
     Azure copies a new principal to where role assignments look for it, which takes a moment (here: forever)
     but for who says that it is a ServicePrincipal (Azure's documentation of principalType).
@@ -307,34 +245,24 @@ def check_principal(store: ResourceStore, principal: str, kind: str | None) -> N
             " role, this error might be related to a replication delay.",
             "PrincipalNotFound",
         )
-    if kind != _SERVICE_PRINCIPAL:
-        raise bad_request(
-            f"The PrincipalId '{principal}' has type 'ServicePrincipal',"
-            f" which is different from specified PrincipalType '{kind}'.",
-            "UnmatchedPrincipalType",
-        )
 
 
 def assignment(store: ResourceStore, id_: ResourceId, present: Document | None, body: Document) -> Document:
     """Return a role assignment as it is to be kept; what it assigns never changes; raises ArmRefusal."""
-    if not is_guid(id_.name):
-        raise bad_request(
-            f"The role assignment ID '{id_.name}' is not valid. The role assignment ID must be a GUID.",
-            "InvalidRoleAssignmentId",
-        )
     _require_scope(store, id_)
-    given: Any = body.get("properties")
-    properties = _checked(given if isinstance(given, dict) else {})
+    asked = _properties(body, "roleDefinitionId", "principalId")
+    kind = body["properties"].get("principalType")
+    properties = {**asked, "principalType": kind, "scope": id_.scope}
     if present is not None:
-        if _grants({**properties, "scope": id_.scope}) != _grants(present["properties"]):
+        if _grants(properties) != _grants(present["properties"]):
             raise bad_request(
                 "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
                 "RoleAssignmentUpdateNotPermitted",
             )
         return present
-    check_principal(store, properties["principalId"], properties["principalType"])
+    check_principal(store, properties["principalId"], kind)
     for other in store.of(PathKind.ASSIGNMENT):
-        if _grants(other["properties"]) == _grants({**properties, "scope": id_.scope}):
+        if _grants(other["properties"]) == _grants(properties):
             name = other["name"].replace("-", "")
             raise ArmRefusal(
                 409,
@@ -342,29 +270,13 @@ def assignment(store: ResourceStore, id_: ResourceId, present: Document | None, 
                 f"The role assignment already exists. The ID of the existing role assignment is {name}.",
             )
     now = datetime.now(UTC).isoformat()
-    return document(id_, None, {**properties, "scope": id_.scope, "createdOn": now, "updatedOn": now})
-
-
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    role, principal = given.get("roleDefinitionId"), given.get("principalId")
-    found = _ROLE.fullmatch(role) if isinstance(role, str) else None
-    if found is None or not is_guid(found[1]):
-        raise bad_request(
-            f"The role definition ID '{role}' is not valid. It ends in roleDefinitions/GUID.",
-            "InvalidRoleDefinitionId",
-        )
-    if not isinstance(principal, str) or not is_guid(principal):
-        raise bad_request(
-            f"The Principal ID '{principal}' is not valid. Principal ID must be a GUID.", "InvalidPrincipalId"
-        )
-    kind = given.get("principalType")
-    return {"roleDefinitionId": role, "principalId": principal.lower(), "principalType": kind}
+    return document(id_, None, {**properties, "createdOn": now, "updatedOn": now})
 
 
 def _grants(properties: dict[str, Any]) -> tuple[str, str, str]:
     """Return what makes two assignments the same: who, what, where."""
     role = properties["roleDefinitionId"].rpartition("/")[2].lower()
-    return properties["principalId"], role, properties["scope"].lower()
+    return properties["principalId"].lower(), role, properties["scope"].lower()
 
 
 def _require_scope(store: ResourceStore, id_: ResourceId) -> None:
@@ -423,7 +335,7 @@ class Resources:
     def _wanted(self, id_: ResourceId, present: Document | None, body: Document) -> Document:
         match id_.kind:
             case PathKind.GROUP:
-                return group(id_, present, body)
+                return document(id_, present, {"provisioningState": "Succeeded"}, **placed(body))
             case PathKind.IDENTITY:
                 return identity(id_, present, body)
             case PathKind.FEDERATION:

@@ -9,63 +9,44 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Any, Final
 
+from google.api_core import exceptions as errors
 from google.iam.v1.policy_pb2 import Binding, Policy
 from starlette.responses import JSONResponse
 
-HTTP: Final[Mapping[str, int]] = {
-    "INVALID_ARGUMENT": 400,
-    "FAILED_PRECONDITION": 400,
-    "UNAUTHENTICATED": 401,
-    "PERMISSION_DENIED": 403,
-    "NOT_FOUND": 404,
-    "ALREADY_EXISTS": 409,
-    "ABORTED": 409,
-    "RESOURCE_EXHAUSTED": 429,
-    "INTERNAL": 500,
-    "UNIMPLEMENTED": 501,
-    "UNAVAILABLE": 503,
-    "DEADLINE_EXCEEDED": 504,
+_ON_DEMAND: Final = {
+    kind.code: kind
+    for kind in (
+        errors.InvalidArgument,
+        errors.Unauthenticated,
+        errors.PermissionDenied,
+        errors.NotFound,
+        errors.AlreadyExists,
+        errors.ResourceExhausted,
+        errors.MethodNotImplemented,
+        errors.ServiceUnavailable,
+        errors.DeadlineExceeded,
+    )
 }
 
-_ON_DEMAND: Final[Mapping[int, str]] = {code: status for status, code in reversed(HTTP.items())}
+
+def refusal(error: errors.GoogleAPICallError) -> JSONResponse:
+    """Return the answer as Google writes it."""
+    kind: Any = type(error)
+    about = {"code": kind.code, "message": error.message, "status": kind.grpc_status_code.name}
+    return JSONResponse({"error": about}, status_code=kind.code)
 
 
-class GcpRefusal(Exception):  # noqa: N818 - the service is whole; a request is refused
-    """A request that is refused."""
-
-    def __init__(self, status: str, message: str) -> None:
-        """Keep a canonical status (a key of `HTTP`) and what is wrong."""
-        super().__init__(status, message)
-        self.status = status
-        self.message = message
-
-    def response(self) -> JSONResponse:
-        """Return the answer as Google writes it."""
-        code = HTTP[self.status]
-        error = {"code": code, "message": self.message, "status": self.status}
-        return JSONResponse({"error": error}, status_code=code)
-
-
-def invalid(message: str) -> GcpRefusal:
-    """Refuse what can never be right."""
-    return GcpRefusal("INVALID_ARGUMENT", message)
-
-
-def not_kept(what: str) -> GcpRefusal:
+def not_kept(what: str) -> errors.MethodNotImplemented:
     """Refuse what this emulator would silently forget."""
-    return GcpRefusal("UNIMPLEMENTED", f"This emulator does not keep {what}.")
-
-
-def stale(what: str) -> GcpRefusal:
-    """Refuse a write whose etag is not the present one."""
-    return GcpRefusal("FAILED_PRECONDITION", f"The etag provided does not match the current etag of {what}.")
+    return errors.MethodNotImplemented(f"This emulator does not keep {what}.")
 
 
 def on_demand(code: int) -> JSONResponse:
     """Refuse with an HTTP status because a fault says so."""
-    return GcpRefusal(_ON_DEMAND.get(code, "INTERNAL"), f"The sandbox was asked to answer {code}.").response()
+    kind = _ON_DEMAND.get(code, errors.InternalServerError)
+    return refusal(kind(f"The sandbox was asked to answer {code}."))
 
 
 PREFIX: Final = "secretmanager."
@@ -120,25 +101,23 @@ class Callers:
         return sorted(self._used.get(member, ()))
 
     def check(self, header: str | None, permission: str, resource: str, policy: Policy | None) -> None:
-        """Refuse a caller who may not; policy: of the secret. Raises GcpRefusal."""
+        """Refuse a caller who may not; policy: of the secret. Raises PermissionDenied."""
         member = member_of(header)
         if not _CALLER.match(member):
             return
         if permission not in self._given.get(member, frozenset()) | _by_policy(member, policy):
-            raise GcpRefusal(
-                "PERMISSION_DENIED",
+            raise errors.PermissionDenied(
                 f"Permission '{PREFIX}{permission}' denied for resource '{resource}' (or it may not exist).",
             )
         self._used.setdefault(member, set()).add(permission)
 
 
 def member_of(header: str | None) -> str:
-    """Return who asks; raises GcpRefusal UNAUTHENTICATED."""
+    """Return who asks; raises Unauthenticated."""
     scheme, _, token = (header or "").partition(" ")
     if scheme != "Bearer" or not token.strip():
-        raise GcpRefusal(
-            "UNAUTHENTICATED",
-            "Request is missing required authentication credential. Expected OAuth 2 access token.",
+        raise errors.Unauthenticated(
+            "Request is missing required authentication credential. Expected OAuth 2 access token."
         )
     return token.strip()
 
@@ -156,23 +135,22 @@ def _by_policy(member: str, policy: Policy | None) -> frozenset[str]:
 def replaced(present: Policy, wanted: Policy) -> Policy:
     """Return what is kept when `wanted` is set over `present`.
 
-    Raises GcpRefusal ABORTED when `wanted` carries an etag that is not the present one; INVALID_ARGUMENT.
+    Raises Aborted when `wanted` carries an etag that is not the present one; InvalidArgument.
     """
     if wanted.etag and wanted.etag != present.etag:
-        raise GcpRefusal(
-            "ABORTED",
+        raise errors.Aborted(
             "There were concurrent policy changes."
-            " Please retry the whole read-modify-write with exponential backoff.",
+            " Please retry the whole read-modify-write with exponential backoff."
         )
     members: dict[str, set[str]] = {}
     for binding in wanted.bindings:
         if binding.HasField("condition"):
             raise not_kept("conditions")
         if binding.role not in ROLES:
-            raise invalid(f"Role {binding.role} is not supported for this resource.")
+            raise errors.InvalidArgument(f"Role {binding.role} is not supported for this resource.")
         for member in binding.members:
             if member not in _PUBLIC and not _MEMBER.fullmatch(member):
-                raise invalid(f"The member {member} is of an unknown type.")
+                raise errors.InvalidArgument(f"The member {member} is of an unknown type.")
         members.setdefault(binding.role, set()).update(binding.members)
     merged = [Binding(role=role, members=sorted(named)) for role, named in sorted(members.items()) if named]
     return Policy(version=1, bindings=merged, etag=secrets.token_bytes(8))

@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,66 +13,63 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, TypeVar
 
+from google.api_core import exceptions as errors
 from google.cloud.secretmanager_v1.types import (
     AccessSecretVersionResponse,
-    Replication,
-    ReplicationStatus,
+    AddSecretVersionRequest,
+    DestroySecretVersionRequest,
+    ListSecretsResponse,
+    ListSecretVersionsResponse,
     Secret,
     SecretPayload,
     SecretVersion,
 )
+from google.iam.v1.iam_policy_pb2 import SetIamPolicyRequest
 from google.iam.v1.policy_pb2 import Policy
 from google.protobuf import json_format
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pulumi_sandbox import files
-from pulumi_sandbox.services.cloud.secret_manager.callers import (
-    EMPTY_ETAG,
-    GcpRefusal,
-    invalid,
-    not_kept,
-    replaced,
-    stale,
-)
+from pulumi_sandbox.services.cloud.secret_manager.callers import EMPTY_ETAG, not_kept, replaced
 
-M = TypeVar("M", bound=Message)
-
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}|[A-Za-z0-9_-]*={0,2}")
+M = TypeVar("M")
 
 
-def read(text: bytes, message: M, *, confidential: bool = False) -> M:
-    """Fill a message from a request's body; an empty body is an empty message.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request: what its path names, its query, its body. parent: what a secret is in."""
 
-    confidential: the body may hold a payload, so a refusal does not quote what was wrong with it.
+    parent: str
+    query: Mapping[str, str]
+    body: bytes
+    secret: str = ""
+    version: str = ""
 
-    Raises GcpRefusal INVALID_ARGUMENT.
-    """
-    try:
-        json_format.Parse(text or b"{}", message)
-    except (json_format.ParseError, UnicodeDecodeError) as error:
-        reason = "" if confidential else f" {error}"
-        raise invalid(f"Invalid JSON payload received.{reason}") from None
-    return message
+    def read(self, message: M, *, confidential: bool = False) -> M:
+        """Fill a message from the body; an empty body is an empty message.
 
+        confidential: the body may hold a payload, so a refusal does not quote what was wrong with it.
 
-def check_base64(text: bytes) -> None:
-    """Refuse a payload that is not base64, of either alphabet: the parser of messages drops what is none.
-
-    Raises GcpRefusal INVALID_ARGUMENT, which quotes nothing.
-    """
-    try:
-        document: Any = json.loads(text or b"{}")
-        data = document["payload"]["data"]
-    except (KeyError, TypeError, ValueError):
-        return
-    if not isinstance(data, str) or not _BASE64.fullmatch(data) or len(data.rstrip("=")) % 4 == 1:
-        raise invalid("Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed.")
+        Raises InvalidArgument.
+        """
+        try:
+            json_format.Parse(self.body or b"{}", _wire(message))
+        except (json_format.ParseError, UnicodeDecodeError) as error:
+            reason = "" if confidential else f" {error}"
+            raise errors.InvalidArgument(f"Invalid JSON payload received.{reason}") from None
+        return message
 
 
-def shown(message: Message) -> dict[str, Any]:
+def _wire(message: Any) -> Message:
+    """Return the message of protobuf that one of proto-plus wraps."""
+    return message if isinstance(message, Message) else type(message).pb(message)
+
+
+def shown(message: object) -> dict[str, Any]:
     """Return a message as JSON, unset fields left out."""
-    return json_format.MessageToDict(message)
+    return json_format.MessageToDict(_wire(message))
 
 
 _LOCATION = re.compile(r"[a-z]+-[a-z]+[1-9][0-9]?")
@@ -90,27 +87,6 @@ def secret_name(parent: str, secret: str) -> str:
     """Return the full name of a secret, with its project's number as Google answers it."""
     project, place, location = parent.partition(_PLACE)
     return f"projects/{project_number(project)}{place}{location}/secrets/{secret}"
-
-
-def parent_of(project: str, location: str | None) -> str:
-    """Return what secrets of a project and place lie in; raises GcpRefusal for what can be neither."""
-    if not _PROJECT.fullmatch(project):
-        raise GcpRefusal("PERMISSION_DENIED", f"Permission denied on resource project {project}.")
-    if location is None:
-        return project
-    return f"{project}{_PLACE}{checked_location(location)}"
-
-
-def is_regional(parent: str) -> bool:
-    """Whether what lies in it is kept in one place only."""
-    return _PLACE in parent
-
-
-def checked_location(location: str) -> str:
-    """Return a place back when it has the form of one."""
-    if not _LOCATION.fullmatch(location):
-        raise invalid(f"The location [{location}] is not valid.")
-    return location
 
 
 _FILE = "secret.json"
@@ -164,10 +140,10 @@ class SecretStore:
     def save(self, parent: str, secret: str, kept: Kept) -> None:
         """Keep a secret as it is now."""
         document = {
-            "secret": shown(Secret.pb(kept.about)),
+            "secret": shown(kept.about),
             "versions": [
                 {
-                    "version": shown(SecretVersion.pb(version.about)),
+                    "version": shown(version.about),
                     "data": None if version.data is None else base64.b64encode(version.data).decode(),
                 }
                 for version in kept.versions
@@ -192,92 +168,69 @@ def _read(file: Path) -> Kept:
     fix = "remove the file; the secret is gone then"
     with files.readable(file, "it holds no secret of the Secret Manager emulator", fix):
         document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        kept = Kept(Secret())
-        _fill(Secret.pb(kept.about), document["secret"])
-        _fill(kept.policy, document["policy"])
+        kept = Kept(_filled(Secret(), document["secret"]), policy=_filled(Policy(), document["policy"]))
         for each in document["versions"]:
             data = None if each["data"] is None else base64.b64decode(each["data"])
-            kept.versions.append(Version(SecretVersion(), data))
-            _fill(SecretVersion.pb(kept.versions[-1].about), each["version"])
+            kept.versions.append(Version(_filled(SecretVersion(), each["version"]), data))
         return kept
 
 
-def _fill(message: Message, said: Any) -> None:
+def _filled(message: M, said: Any) -> M:
     try:
-        json_format.ParseDict(said, message)
+        json_format.ParseDict(said, _wire(message))
     except json_format.ParseError as error:
         raise ValueError(error) from None
+    return message
 
 
 PAYLOAD_LIMIT: Final = 64 * 1024
 """Bytes."""
 
-_NOT_KEPT: Final = (
-    "annotations",
-    "topics",
-    "expire_time",
-    "ttl",
-    "rotation",
-    "version_aliases",
-    "version_destroy_ttl",
-    "customer_managed_encryption",
-    "tags",
-)
+_KEPT: Final = ("name", "replication", "create_time", "labels", "etag")
 
 _LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
 
 
 def check_new(secret: Secret, *, regional: bool) -> None:
-    """Check a secret that is to be created, in one place or not; raises GcpRefusal."""
-    if not regional:
-        _check_replication(secret.replication)
-    elif "replication" in secret:
-        raise invalid("A regional secret has no replication.")
-    for kept in _NOT_KEPT:
-        if kept in secret and getattr(secret, kept):
-            raise not_kept(kept)
+    """Check a secret that is to be created, in one place or not."""
+    replication = secret.replication
+    managed = [replication.automatic] if "automatic" in replication else replication.user_managed.replicas
+    if regional and "replication" in secret:
+        raise errors.InvalidArgument("A regional secret has no replication.")
+    if not regional and not managed:
+        raise errors.InvalidArgument(
+            "The replication of a secret is required: automatic, or user_managed with replicas."
+        )
+    if any("customer_managed_encryption" in each for each in managed):
+        raise not_kept("customer_managed_encryption")
+    for given, _ in _wire(secret).ListFields():
+        if given.name not in _KEPT:
+            raise not_kept(given.name)
     check_labels(secret.labels)
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
-    """Hold labels to Google's limits, of letters to those of ASCII; raises GcpRefusal."""
+    """Hold labels to Google's limits, of letters to those of ASCII."""
     if len(labels) > 64:
-        raise invalid("A secret can have 64 labels at most.")
+        raise errors.InvalidArgument("A secret can have 64 labels at most.")
     for key, value in labels.items():
         if not _LABEL_KEY.fullmatch(key):
-            raise invalid(f"Label key [{key}] must match {_LABEL_KEY.pattern}.")
+            raise errors.InvalidArgument(f"Label key [{key}] must match {_LABEL_KEY.pattern}.")
         if not _LABEL_VALUE.fullmatch(value):
-            raise invalid(f"The value of label [{key}] must match {_LABEL_VALUE.pattern}.")
-
-
-def check_mask(mask: str) -> None:
-    """Refuse an update mask that names anything but labels; raises GcpRefusal."""
-    if not {*filter(None, mask.split(","))} <= {"labels", "etag"} or not mask:
-        raise invalid(f"The update_mask [{mask}] is none here: labels alone can change.")
+            raise errors.InvalidArgument(f"The value of label [{key}] must match {_LABEL_VALUE.pattern}.")
 
 
 def check_payload(payload: SecretPayload) -> None:
-    """Check the bytes of a new version; raises GcpRefusal, which tells nothing of them."""
+    """Check the bytes of a new version, telling nothing of them."""
     if not payload.data:
-        raise invalid("Secret Payload cannot be empty.")
+        raise errors.InvalidArgument("Secret Payload cannot be empty.")
     if len(payload.data) > PAYLOAD_LIMIT:
-        raise invalid(f"The payload is too large: {len(payload.data)} bytes, {PAYLOAD_LIMIT} are allowed.")
+        raise errors.InvalidArgument(
+            f"The payload is too large: {len(payload.data)} bytes, {PAYLOAD_LIMIT} are allowed."
+        )
     if "data_crc32c" in payload:
         raise not_kept("data_crc32c")
-
-
-def _check_replication(replication: Replication) -> None:
-    managed = [replication.automatic] if "automatic" in replication else replication.user_managed.replicas
-    if any("customer_managed_encryption" in each for each in managed):
-        raise not_kept("customer_managed_encryption")
-    if not managed:
-        raise invalid("The replication of a secret is required: automatic, or user_managed with replicas.")
-    locations = [replica.location for replica in replication.user_managed.replicas]
-    for location in locations:
-        checked_location(location)
-        if locations.count(location) > 1:
-            raise invalid(f"The replica location [{location}] is given twice.")
 
 
 _CONDITION: Final = re.compile(r"labels\.(?P<label>[\w-]+)=(?P<value>[\w-]*)|name:(?P<name>[\w-]+)")
@@ -286,12 +239,14 @@ _CONDITION: Final = re.compile(r"labels\.(?P<label>[\w-]+)=(?P<value>[\w-]*)|nam
 def read_filter(text: str) -> Callable[[Secret], bool]:
     """Read a filter: conditions that all have to hold, of labels as a whole and of a part of the name.
 
-    Raises GcpRefusal INVALID_ARGUMENT.
+    Raises InvalidArgument.
     """
-    conditions = [(word, _CONDITION.fullmatch(word)) for word in text.split()]
-    if unread := [word for word, found in conditions if found is None]:
-        raise invalid(f"The filter names [{unread[0]}], by which this emulator cannot filter.")
-    wanted = [found for _, found in conditions if found]
+    wanted: list[re.Match[str]] = []
+    for word in text.split():
+        found = _CONDITION.fullmatch(word)
+        if found is None:
+            raise errors.InvalidArgument(f"The filter names [{word}], by which this emulator cannot filter.")
+        wanted.append(found)
     return lambda secret: all(
         found["name"] in secret.name if found["name"] else secret.labels.get(found["label"]) == found["value"]
         for found in wanted
@@ -299,11 +254,10 @@ def read_filter(text: str) -> Callable[[Secret], bool]:
 
 
 State = SecretVersion.State
-T = TypeVar("T")
 
 
 class Secrets:
-    """The service without its paths; each method raises GcpRefusal. parent: what a secret is in."""
+    """The service without its paths: each method but the first two answers a request, or refuses it."""
 
     def __init__(self, store: SecretStore) -> None:
         """Work on what is kept."""
@@ -311,100 +265,108 @@ class Secrets:
 
     def parent(self, project: str, location: str | None) -> str:
         """Return what secrets of a project, by its id or number, lie in; location: of regional ones."""
-        known = self._store.project_of(project) if project.isdecimal() else None
-        return parent_of(known or project, location)
+        if project.isdecimal():
+            project = self._store.project_of(project) or project
+        if not _PROJECT.fullmatch(project):
+            raise errors.PermissionDenied(f"Permission denied on resource project {project}.")
+        if location is None:
+            return project
+        if not _LOCATION.fullmatch(location):
+            raise errors.InvalidArgument(f"The location [{location}] is not valid.")
+        return f"{project}{_PLACE}{location}"
 
     def present_policy(self, parent: str, secret: str) -> Policy | None:
         """Return the policy of a secret; None when there is no secret."""
         kept = self._store.get(parent, secret)
         return kept and kept.policy
 
-    def create(self, parent: str, secret: str, wanted: Secret) -> Secret:
+    def create(self, asked: Asked) -> Secret:
         """Make a secret without versions."""
+        secret, wanted = asked.query.get("secretId", ""), asked.read(Secret())
         if not _SECRET.fullmatch(secret):
             expected = "[[a-zA-Z_0-9-]{1,255}]"
-            raise invalid(f"The provided Secret ID [{secret}] does not match the expected format {expected}")
-        name = secret_name(parent, secret)
-        check_new(wanted, regional=is_regional(parent))
-        if self._store.get(parent, secret):
-            raise GcpRefusal("ALREADY_EXISTS", f"Secret [{name}] already exists.")
-        about = Secret(
-            name=name,
-            replication=wanted.replication,
-            create_time=_now(),
-            labels=wanted.labels,
-            etag=_etag(),
-        )
-        self._store.save(parent, secret, Kept(about))
+            raise errors.InvalidArgument(
+                f"The provided Secret ID [{secret}] does not match the expected format {expected}"
+            )
+        name = secret_name(asked.parent, secret)
+        check_new(wanted, regional=_PLACE in asked.parent)
+        if self._store.get(asked.parent, secret):
+            raise errors.AlreadyExists(f"Secret [{name}] already exists.")
+        replication, labels = wanted.replication, wanted.labels
+        about = Secret(name=name, replication=replication, create_time=_now(), labels=labels, etag=_etag())
+        self._store.save(asked.parent, secret, Kept(about))
         return about
 
-    def get(self, parent: str, secret: str) -> Secret:
+    def get(self, asked: Asked) -> Secret:
         """Read a secret."""
-        return self._kept(parent, secret).about
+        return self._kept(asked).about
 
-    def list(self, parent: str, filter_: str) -> list[Secret]:
+    def list(self, asked: Asked) -> ListSecretsResponse:
         """Return the secrets that pass a filter, by name."""
-        kept = (each.about for each in self._store.secrets(parent).values())
-        return [*filter(read_filter(filter_), kept)]
+        kept = (each.about for each in self._store.secrets(asked.parent).values())
+        found = [*filter(read_filter(asked.query.get("filter", "")), kept)]
+        return ListSecretsResponse(secrets=found, total_size=len(found))
 
-    def update(self, parent: str, secret: str, wanted: Secret, mask: str) -> Secret:
+    def update(self, asked: Asked) -> Secret:
         """Take over the labels, which a mask has to name."""
-        check_mask(mask)
+        wanted, mask = asked.read(Secret()), asked.query.get("updateMask", "")
+        if not {*filter(None, mask.split(","))} <= {"labels", "etag"} or not mask:
+            raise errors.InvalidArgument(f"The update_mask [{mask}] is none here: labels alone can change.")
 
         def change(kept: Kept) -> Secret:
-            _check_etag(wanted.etag, kept.about.etag, kept.about.name)
+            _check_etag(wanted.etag, kept.about)
             check_labels(wanted.labels)
             kept.about.labels = wanted.labels
             kept.about.etag = _etag()
             return kept.about
 
-        return self._change(parent, secret, change)
+        return self._change(asked, change)
 
-    def delete(self, parent: str, secret: str, etag: str) -> None:
+    def delete(self, asked: Asked) -> Empty:
         """Delete a secret with all its versions."""
-        kept = self._kept(parent, secret)
-        _check_etag(etag, kept.about.etag, kept.about.name)
-        self._store.delete(parent, secret)
+        _check_etag(asked.query.get("etag", ""), self._kept(asked).about)
+        self._store.delete(asked.parent, asked.secret)
+        return Empty()
 
-    def add_version(self, parent: str, secret: str, payload: SecretPayload) -> SecretVersion:
+    def add_version(self, asked: Asked) -> SecretVersion:
         """Add a version, which is `latest` from now on."""
+        payload = asked.read(AddSecretVersionRequest(), confidential=True).payload
 
         def change(kept: Kept) -> SecretVersion:
             check_payload(payload)
-            about = SecretVersion(
-                name=f"{kept.about.name}/versions/{len(kept.versions) + 1}",
-                create_time=_now(),
-                state=State.ENABLED,
-                replication_status=None if is_regional(parent) else _replicated(kept.about.replication),
-                etag=_etag(),
-            )
+            name = f"{kept.about.name}/versions/{len(kept.versions) + 1}"
+            about = SecretVersion(name=name, create_time=_now(), state=State.ENABLED, etag=_etag())
             kept.versions.append(Version(about, payload.data))
             return about
 
-        return self._change(parent, secret, change)
+        return self._change(asked, change)
 
-    def get_version(self, parent: str, secret: str, version: str) -> SecretVersion:
+    def get_version(self, asked: Asked) -> SecretVersion:
         """Read a version by number or `latest`; its payload is not in it."""
-        return _version_of(self._kept(parent, secret), version).about
+        return _version_of(self._kept(asked), asked.version).about
 
-    def list_versions(self, parent: str, secret: str) -> Sequence[SecretVersion]:
+    def list_versions(self, asked: Asked) -> ListSecretVersionsResponse:
         """Return the versions, the newest first."""
-        return [version.about for version in reversed(self._kept(parent, secret).versions)]
+        if asked.query.get("filter", ""):
+            raise not_kept("filters of versions")
+        found = [version.about for version in reversed(self._kept(asked).versions)]
+        return ListSecretVersionsResponse(versions=found, total_size=len(found))
 
-    def access(self, parent: str, secret: str, version: str) -> AccessSecretVersionResponse:
+    def access(self, asked: Asked) -> AccessSecretVersionResponse:
         """Read the payload of a version that is enabled."""
-        found = _version_of(self._kept(parent, secret), version)
+        found = _version_of(self._kept(asked), asked.version)
         if found.data is None or found.about.state != State.ENABLED:
             raise _in_state(found.about)
         payload = SecretPayload(data=found.data)
         return AccessSecretVersionResponse(name=found.about.name, payload=payload)
 
-    def set_state(self, parent: str, secret: str, version: str, state: State, etag: str) -> SecretVersion:
+    def set_state(self, state: State, asked: Asked) -> SecretVersion:
         """Enable, disable or destroy a version; one that is destroyed stays so."""
+        wanted = asked.read(DestroySecretVersionRequest())
 
         def change(kept: Kept) -> SecretVersion:
-            found = _numbered(kept, version)
-            _check_etag(etag, found.about.etag, found.about.name)
+            found = _numbered(kept, asked.version)
+            _check_etag(wanted.etag, found.about)
             if found.about.state == State.DESTROYED:
                 raise _in_state(found.about)
             if found.about.state != state:
@@ -415,70 +377,61 @@ class Secrets:
                 found.data = None
             return found.about
 
-        return self._change(parent, secret, change)
+        return self._change(asked, change)
 
-    def policy(self, parent: str, secret: str) -> Policy:
+    def policy(self, asked: Asked) -> Policy:
         """Read the policy."""
-        return self._kept(parent, secret).policy
+        return self._kept(asked).policy
 
-    def set_policy(self, parent: str, secret: str, wanted: Policy) -> Policy:
+    def set_policy(self, asked: Asked) -> Policy:
         """Replace the policy."""
+        wanted = asked.read(SetIamPolicyRequest()).policy
 
         def change(kept: Kept) -> Policy:
             kept.policy = replaced(kept.policy, wanted)
             return kept.policy
 
-        return self._change(parent, secret, change)
+        return self._change(asked, change)
 
-    def _kept(self, parent: str, secret: str) -> Kept:
-        kept = self._store.get(parent, secret)
+    def _kept(self, asked: Asked) -> Kept:
+        kept = self._store.get(asked.parent, asked.secret)
         if kept is None:
-            raise GcpRefusal("NOT_FOUND", f"Secret [{secret_name(parent, secret)}] not found.")
+            raise errors.NotFound(f"Secret [{secret_name(asked.parent, asked.secret)}] not found.")
         return kept
 
-    def _change(self, parent: str, secret: str, change: Callable[[Kept], T]) -> T:
+    def _change(self, asked: Asked, change: Callable[[Kept], M]) -> M:
         """Change a copy and keep it: what is refused, or cannot be written, leaves nothing behind."""
-        kept = self._kept(parent, secret)
-        changed = deepcopy(kept)
+        changed = deepcopy(self._kept(asked))
         result = change(changed)
-        self._store.save(parent, secret, changed)
+        self._store.save(asked.parent, asked.secret, changed)
         return result
 
 
 def _version_of(kept: Kept, version: str) -> Version:
     if version == "latest":
         if not kept.versions:
-            raise GcpRefusal("NOT_FOUND", f"Secret [{kept.about.name}] not found or has no versions.")
+            raise errors.NotFound(f"Secret [{kept.about.name}] not found or has no versions.")
         return kept.versions[-1]
     return _numbered(kept, version)
 
 
 def _numbered(kept: Kept, version: str) -> Version:
     if not re.fullmatch(r"[1-9][0-9]*", version):
-        raise invalid(f"Version [{version}] is neither a number nor latest.")
+        raise errors.InvalidArgument(f"Version [{version}] is neither a number nor latest.")
     if not 1 <= int(version) <= len(kept.versions):
-        raise GcpRefusal("NOT_FOUND", f"Secret Version [{kept.about.name}/versions/{version}] not found.")
+        raise errors.NotFound(f"Secret Version [{kept.about.name}/versions/{version}] not found.")
     return kept.versions[int(version) - 1]
 
 
-def _in_state(version: SecretVersion) -> GcpRefusal:
+def _in_state(version: SecretVersion) -> errors.FailedPrecondition:
     state = State(version.state).name
-    return GcpRefusal("FAILED_PRECONDITION", f"Secret Version [{version.name}] is in {state} state.")
+    return errors.FailedPrecondition(f"Secret Version [{version.name}] is in {state} state.")
 
 
-def _check_etag(given: str, present: str, what: str) -> None:
-    if given and given != present:
-        raise stale(what)
-
-
-def _replicated(replication: Replication) -> ReplicationStatus:
-    if "automatic" in replication:
-        return ReplicationStatus(automatic=ReplicationStatus.AutomaticStatus())
-    replicas = [
-        ReplicationStatus.UserManagedStatus.ReplicaStatus(location=replica.location)
-        for replica in replication.user_managed.replicas
-    ]
-    return ReplicationStatus(user_managed=ReplicationStatus.UserManagedStatus(replicas=replicas))
+def _check_etag(given: str, present: Secret | SecretVersion) -> None:
+    if given and given != present.etag:
+        what = f"the current etag of {present.name}"
+        raise errors.FailedPrecondition(f"The etag provided does not match {what}.")
 
 
 def _etag() -> str:

@@ -1,0 +1,47 @@
+"""Certificates that a configuration names by their files, which are put in their place before it is read."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from components.errors import Problem
+from components.naming import config_path
+
+_FIELD: Final = "caBundle"
+_SECTION: Final = "secretStores"
+
+
+def read_certificates(document: dict[str, Any], root: Path) -> Iterator[Problem]:
+    """Put the certificates of files where a configuration names them, and yield those that cannot be read.
+
+    root: what paths are relative to. A part with a problem is taken out, so that the rest can be judged.
+    """
+    yield from _read_in(document.get(_SECTION), (), root)
+
+
+def _read_in(part: Any, path: tuple[str | int, ...], root: Path) -> Iterator[Problem]:
+    if isinstance(part, list):
+        for index, each in enumerate(part):
+            yield from _read_in(each, (*path, index), root)
+    if not isinstance(part, dict):
+        return
+    for step, each in [*part.items()]:
+        if step != _FIELD or not isinstance(each, dict):
+            yield from _read_in(each, (*path, step), root)
+            continue
+        del part[step]
+        reason: object = "it names no file"
+        if each.keys() == {"file"} and isinstance(each["file"], str):
+            try:
+                part[step] = base64.b64encode((root / each["file"]).read_bytes()).decode()
+                continue
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", error)
+        yield Problem(
+            config_path(_SECTION, *path, step),
+            f"its certificates cannot be read ({reason})",
+            "write {file: PATH} of a file in PEM, relative to Pulumi.yaml, or their base64",
+        )
