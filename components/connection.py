@@ -48,6 +48,7 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
 CONNECTIONS: Final = 64
+MERGE_PATCH: Final = "application/merge-patch+json"
 DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
 """What a refusal names that was an admission policy's; the API server follows a changed one a second late."""
 _TERMINATING: Final = "NamespaceTerminating"

@@ -18,7 +18,7 @@ import pulumi
 
 from components.account_pool.core.keys import KEY_PHASE, KEY_REPLACED
 from components.account_pool.core.model import JsonObject, Member, list_data_writes
-from components.connection import ClusterTarget, NoReply, connect
+from components.connection import MERGE_PATCH, ClusterTarget, NoReply, connect
 from components.errors import CredfleetError
 from components.http_answers import HttpOutcome
 from components.naming import config_path
@@ -97,7 +97,7 @@ class DataWriters:
                 "PATCH",
                 f"{path}?fieldManager={_STACK}",
                 body=_taken_over(reply.body, data),
-                content_type="application/merge-patch+json",
+                content_type=MERGE_PATCH,
             )
         except (CredfleetError, NoReply) as error:
             raise pulumi.RunError(f"{_place(name)}: its credential was not written: {error}") from None

@@ -1,8 +1,8 @@
 """The seal of a pool: as long as an account is in use, nothing of the pool is deleted.
 
 It depends on everything the pool is made of, so a destroy comes to it first, and past it only when no one
-would lose an account. The path of this module and the names of its classes are written into the state of
-stacks; they never move. Import-pure.
+would lose an account; then it lets the namespace go as well (`namespace_manifests`). The path of this module
+and the names of its classes are written into the state of stacks; they never move. Import-pure.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from urllib.parse import quote
 from pulumi import Input, RunError
 
 from components.account_pool.core.declared import KEEP_COPIES, describe_lost, list_blocked
+from components.account_pool.core.keys import UNSEALED
 from components.account_pool.core.pool import Pool
-from components.connection import DENIED_BY_POLICY, ClusterTarget, NoReply, connect
+from components.connection import DENIED_BY_POLICY, MERGE_PATCH, ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
 from components.errors import CredfleetError, first_named
+from components.http_answers import HttpOutcome
 
 _TAKEN_UP_SECONDS: Final = 20.0
 """How long an API server may take to follow a changed admission policy; it looks once a second."""
@@ -39,6 +41,11 @@ class PoolSealProvider(DynamicProvider):
 
     args = PoolSealArgs
     named_by = ("namespace",)
+
+    def create_resource(self, props: Properties) -> Properties:
+        """Keep the namespace, which a destroy that ended early may have let go."""
+        _annotate(ClusterTarget.parse(self.cluster), str(props["namespace"]), None)
+        return {}
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Wait until the API server knows that the accounts may go: what deletes them may come at once."""
@@ -68,6 +75,19 @@ class PoolSealProvider(DynamicProvider):
             raise RunError(target.advise(said))
         if lost:
             log(f"{WARNING}pool {namespace}: {lost}: it goes with the pool, as accountPool.allowDestroy says")
+        _annotate(target, namespace, "true")
+
+
+def _annotate(target: ClusterTarget, namespace: str, unsealed: str | None) -> None:
+    """Say on a namespace whether it may go, if it is there."""
+    body = {"metadata": {"annotations": {UNSEALED: unsealed}}}
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}"
+    try:
+        reply = connect(target).patient.call("PATCH", path, body=body, content_type=MERGE_PATCH)
+    except (CredfleetError, NoReply) as error:
+        raise RunError(f"Namespace {namespace}: annotation {UNSEALED} was not changed: {error}") from None
+    if reply.answer not in (HttpOutcome.DONE, HttpOutcome.ABSENT):
+        raise RunError(f"Namespace {namespace}: annotation {UNSEALED} was not changed: {reply.reason}")
 
 
 def _await_permission(target: ClusterTarget, namespace: str, member: str) -> None:

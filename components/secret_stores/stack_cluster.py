@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from components.connection import ClusterTarget, NoReply, Reply, connect, served_kinds
+from components.connection import MERGE_PATCH, ClusterTarget, NoReply, Reply, connect, served_kinds
 from components.errors import StoreError
 from components.http_answers import HttpOutcome
 
@@ -67,8 +67,9 @@ class StackCluster:
 
     def merge(self, path: str, place: str, body: Mapping[str, Any]) -> None:
         """Change fields of an object; one that is gone is left so."""
-        merge = "application/merge-patch+json"
-        reply = self._call("PATCH", f"{path}?fieldManager={_MANAGER}", place, body=body, content_type=merge)
+        reply = self._call(
+            "PATCH", f"{path}?fieldManager={_MANAGER}", place, body=body, content_type=MERGE_PATCH
+        )
         if reply.answer is not HttpOutcome.ABSENT:
             self._answered(reply, place)
 

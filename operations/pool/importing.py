@@ -31,7 +31,7 @@ from components.account_pool.settings_review import (
     review_protected,
 )
 from components.config.document import explain, nearest
-from components.connection import Connection, HttpOutcome, NoReply, Reply, connect
+from components.connection import MERGE_PATCH, Connection, HttpOutcome, NoReply, Reply, connect
 from components.credentials import Credentials
 from components.documents import read_json
 from components.durations import has_ended
@@ -289,7 +289,7 @@ class _Secrets:
 
     def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
         """Make a call about Secrets; raises Unreachable without an answer."""
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        kind = MERGE_PATCH if method == "PATCH" else "application/json"
         place = f"/api/v1/namespaces/{self.namespace}/secrets{path}"
         try:
             return self.connection.call(method, place, body=body, content_type=kind)

@@ -5,8 +5,8 @@ What a stack declares is written by operators; a claimer adds the uid of the Con
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import replace
+from collections.abc import Generator, Iterable
+from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ import pytest
 
 from components.account_pool.admission.policies import namespace_manifests
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap, with_pool_uid
+from components.account_pool.core.keys import UNSEALED
 from components.account_pool.core.model import JsonObject, Phase
 from tests.support.cases import tabled
-from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
+from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, record_of, refusal
 from tests.support.noticed import until
 
 if TYPE_CHECKING:
@@ -114,27 +115,45 @@ def test_settings_are_made_by_operators_only(
         assert bare.create("operator", "ConfigMap", SETTINGS) is None
 
 
-def test_namespace_with_a_recorded_claim_is_not_deleted(
-    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
-        for manifest in namespace_manifests(pool.namespace):
-            api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
-            api.create(body=manifest)
-        record = pool.record(Phase.BOUND)
-        namespaces: Any = admin.resources.get(api_version="v1", kind="Namespace")
-        dry_run = {"dryRun": ["All"]}
-        delete = partial(refusal, partial(namespaces.delete, name=pool.namespace, body=dry_run))
+def apply(admin: DynamicClient, manifests: Iterable[JsonObject]) -> None:
+    for manifest in manifests:
+        admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"]).create(body=manifest)
 
-        until(lambda: delete() is not None)
-        said = str(delete())
-        assert f"tenant {record.tenant} has account {record.member}" in said
-        assert f"credfleet pool status -n {pool.namespace}" in said
-        records = pool.api("operator", "ConfigMap")
-        released = replace(record.without_holder("h"), phase=Phase.RELEASING)
-        records.replace(body=released.render(pool.namespace), namespace=pool.namespace)
-        records.delete(name=record.name, namespace=pool.namespace)
-        until(lambda: delete() is None)
+
+def test_namespace_of_a_pool_is_deleted_only_once_its_seal_lets_it_go(
+    admin: DynamicClient, namespace: str
+) -> None:
+    namespaces: Any = admin.resources.get(api_version="v1", kind="Namespace")
+    delete = partial(refusal, partial(namespaces.delete, name=namespace, body={"dryRun": ["All"]}))
+    apply(admin, namespace_manifests(namespace))
+    until(lambda: f"credfleet pool status -n {namespace}" in str(delete()))
+    unsealed = {"metadata": {"annotations": {UNSEALED: "true"}}}
+    namespaces.patch(name=namespace, body=unsealed, content_type=MERGE)
+    assert delete() is None
+
+
+def test_namespace_is_kept_by_an_api_server_that_sees_no_new_parameters(
+    admin: DynamicClient, namespace: str
+) -> None:
+    """As kubernetes/kubernetes#130887 has it: once no binding of a kind of parameters is left."""
+    namespaces: Any = admin.resources.get(api_version="v1", kind="Namespace")
+    delete = partial(refusal, partial(namespaces.delete, name=namespace, body={"dryRun": ["All"]}))
+    policy, binding = deepcopy(namespace_manifests(namespace))
+    policy["metadata"]["name"] = binding["metadata"]["name"] = binding["spec"]["policyName"] = "once"
+    policy["spec"]["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
+    found = {"namespace": namespace, "selector": {}, "parameterNotFoundAction": "Allow"}
+    binding["spec"]["paramRef"] = found
+    config_maps: Any = admin.resources.get(api_version="v1", kind="ConfigMap")
+    config_maps.create(body={"metadata": {"name": "parameter"}}, namespace=namespace)
+    apply(admin, (policy, binding))
+    until(lambda: delete() is not None)
+    for manifest in (binding, policy):
+        admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"]).delete(name="once")
+    until(lambda: delete() is None)
+
+    config_maps.create(body=record_of(Phase.BOUND).render(namespace), namespace=namespace)
+    apply(admin, namespace_manifests(namespace))
+    until(lambda: delete() is not None)
 
 
 def test_settings_do_not_hold_up_a_namespace_that_goes(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
 
-from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.keys import POOL_STATE, UNSEALED
 from components.account_pool.seal import PoolSealProvider
 from components.labels import TENANT_NAME
 from tests.support.cases import tabled
@@ -100,9 +100,30 @@ def test_of_many_accounts_in_use_some_are_named_and_the_rest_counted(
     assert "; and 2 more" in said
 
 
-def test_a_pool_that_cannot_be_seen_stays(tmp_path: Path) -> None:
-    with dynamic_host({"cluster": {"kubeconfig": str(tmp_path / "none")}}) as host:
-        assert str(refusal(host, sealed("pool"))).startswith("what is in use is unknown: kubeconfig ")
+def test_a_pool_that_cannot_be_seen_stays(host: Host, tmp_path: Path) -> None:
+    seal = host.provider(PoolSealProvider()).create(sealed("pool"))
+    with (
+        dynamic_host({"cluster": {"kubeconfig": str(tmp_path / "none")}}) as blind,
+        pytest.raises(grpc.RpcError, match="what is in use is unknown: kubeconfig "),
+    ):
+        blind.provider(PoolSealProvider()).delete(seal)
+
+
+def test_a_namespace_may_go_from_the_end_of_its_seal_until_it_has_another(
+    host: Host, admin: DynamicClient, namespace: str
+) -> None:
+    provider = host.provider(PoolSealProvider())
+    seal = provider.create(sealed(namespace))
+    namespaces: Any = admin.resources.get(api_version="v1", kind="Namespace")
+
+    def unsealed() -> object:
+        return (namespaces.get(name=namespace).to_dict()["metadata"].get("annotations") or {}).get(UNSEALED)
+
+    assert unsealed() is None
+    provider.delete(seal)
+    assert unsealed() == "true"
+    provider.create(sealed(namespace))
+    assert unsealed() is None
 
 
 def test_accounts_of_a_pool_that_may_now_be_thrown_away_can_be_deleted_at_once(

@@ -35,7 +35,7 @@ from components.account_pool.admission.state_machine import (
 )
 from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.keys import POOL_RECORD
+from components.account_pool.core.keys import UNSEALED
 from components.account_pool.core.model import JsonObject
 from components.labels import TENANT_NAME
 
@@ -65,32 +65,21 @@ def admission_manifests(
 
 
 def namespace_manifests(namespace: str) -> tuple[JsonObject, JsonObject]:
-    """Draw the policy that keeps the namespace while a claim is recorded in it, before its binding.
+    """Draw the policy that keeps the namespace until the pool's seal lets it go, before its binding.
 
-    The records are its parameters: it is asked about each, and not at all where there is none.
+    It reads no records as its parameters: an API server that once had no such binding never sees another
+    record, and allows the deletion (kubernetes/kubernetes#130887).
     """
-    spec = {
-        **_render_reach("namespaces", ["DELETE"]),
-        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-        "validations": [
-            {
-                "expression": "params == null",
-                "messageExpression": (
-                    "'namespace-deleted: tenant ' + params.data[?'tenant'].orValue('?') + ' has account '"
-                    " + params.data[?'member'].orValue('?') + ' of the pool in it; release every claim,"
-                    f" see `credfleet pool status -n {namespace}`'"
-                ),
-                "reason": "Forbidden",
-            }
-        ],
+    validation = {
+        "expression": f"oldObject.metadata.?annotations[?'{UNSEALED}'].hasValue()",
+        "message": (
+            "namespace-deleted: it goes with its pool, by `pulumi destroy`, when every claim is released;"
+            f" see `credfleet pool status -n {namespace}`"
+        ),
+        "reason": "Forbidden",
     }
-    policy, binding = _render_pair("namespace", namespace, spec)
-    binding["spec"]["paramRef"] = {
-        "namespace": namespace,
-        "selector": {"matchLabels": {POOL_RECORD: "true"}},
-        "parameterNotFoundAction": "Allow",
-    }
-    return policy, binding
+    spec = {**_render_reach("namespaces", ["DELETE"]), "validations": [validation]}
+    return _render_pair("namespace", namespace, spec)
 
 
 def _render_reach(resource: str, operations: Sequence[Operation]) -> JsonObject:

@@ -15,6 +15,8 @@ POOL_STATE: Final = f"{PREFIX}pool-state"
 POOL_RECORD: Final = f"{PREFIX}pool-record"
 POOL_QUOTA: Final = f"{PREFIX}pool-quota"
 INTERNAL: Final = f"{PREFIX}internal"
+UNSEALED: Final = f"{PREFIX}unsealed"
+"""On the namespace of a pool that may go."""
 
 CLAIM_TOKEN: Final = f"{PREFIX}claim-token"
 CLAIM_FORMER: Final = f"{PREFIX}claim-former"

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from components.account_pool.core import calls
 from components.account_pool.core.clock import SEEN_AT
 from components.account_pool.core.model import JsonObject
-from components.connection import Connection, NoReply, Reply
+from components.connection import MERGE_PATCH, Connection, NoReply, Reply
 
 Query = TypeVar("Query")
 Answer = TypeVar("Answer")
@@ -64,7 +64,6 @@ _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8
 _SHOWN: Final = (_METADATA, _METADATA_LIST)
 _JSON: Final = "application/json"
 _WHO_AM_I: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-_MERGE_PATCH: Final = "application/merge-patch+json"
 
 _REFUSALS: Final = {
     400: calls.ApiRefusal.INVALID,
@@ -108,7 +107,7 @@ class KubernetesApi:
                 return self._ask("PUT", path, body, accept=_accepted(kind))
             case calls.Patch(kind, name, body):
                 path = self._path(kind, name) + self._written
-                return self._ask("PATCH", path, body, accept=_accepted(kind), content_type=_MERGE_PATCH)
+                return self._ask("PATCH", path, body, accept=_accepted(kind), content_type=MERGE_PATCH)
             case calls.Delete(kind, name, uid, resource_version):
                 preconditions = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
                 return self._ask("DELETE", self._path(kind, name), preconditions, accept=_JSON)
