@@ -109,7 +109,7 @@ HANDS: Final = {
         ByHand("add double", lambda server, _: server.add_member("m9", {}, {ACCOUNT_ID: "1"})),
         ByHand("lose settings in use", _lose_settings, _bound),
         ByHand("lose settings", _lose_settings),
-        # The API server refuses it while a claim is recorded (`namespace_manifests`).
+        # The API server refuses it while the pool has anything to lose (`namespace_manifests`).
         ByHand("delete namespace", _delete_namespace, lambda s: () if [*s.records] else ("",)),
         ByHand("delete namespace in use", _delete_namespace),
         ByHand("delete namespace in use and declare", _declare_anew),
