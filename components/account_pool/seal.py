@@ -20,7 +20,7 @@ from components.account_pool.core.keys import UNSEALED
 from components.account_pool.core.pool import Pool
 from components.connection import DENIED_BY_POLICY, MERGE_PATCH, ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
-from components.errors import CredfleetError, first_named
+from components.errors import CredfleetError, NotAllowed, Unreachable, first_named
 from components.http_answers import HttpOutcome
 
 _TAKEN_UP_SECONDS: Final = 20.0
@@ -81,13 +81,17 @@ class PoolSealProvider(DynamicProvider):
 def _annotate(target: ClusterTarget, namespace: str, unsealed: str | None) -> None:
     """Say on a namespace whether it may go, if it is there."""
     body = {"metadata": {"annotations": {UNSEALED: unsealed}}}
-    path = f"/api/v1/namespaces/{quote(namespace, safe='')}"
+    place, path = f"Namespace {namespace}", f"/api/v1/namespaces/{quote(namespace, safe='')}"
     try:
         reply = connect(target).patient.call("PATCH", path, body=body, content_type=MERGE_PATCH)
-    except (CredfleetError, NoReply) as error:
-        raise RunError(f"Namespace {namespace}: annotation {UNSEALED} was not changed: {error}") from None
+    except NoReply as silence:
+        raise Unreachable(place=place, last=str(silence)) from None
     if reply.answer not in (HttpOutcome.DONE, HttpOutcome.ABSENT):
-        raise RunError(f"Namespace {namespace}: annotation {UNSEALED} was not changed: {reply.reason}")
+        raise NotAllowed(
+            place=place,
+            problem=f"annotation {UNSEALED} was not changed: {reply.text}",
+            fix="let the identity of this update patch namespaces, then run it again",
+        )
 
 
 def _await_permission(target: ClusterTarget, namespace: str, member: str) -> None:
