@@ -24,6 +24,7 @@ _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
 _FILE_NAME = re.compile(r"[-a-z0-9.]{1,253}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TAKEN = re.compile(r"(credfleet|external-secrets)\.io/|^(hyperscaler-type|tenant-name|eu-access|shared)$")
+_NOTED = re.compile(r"(credfleet|external-secrets)\.io/|^kubectl\.kubernetes\.io/last-applied-configuration$")
 _RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.removeprefix(PREFIX)})
 
 
@@ -142,6 +143,14 @@ _NO_OWN_LABEL: Final = (
 OwnLabel: TypeAlias = Annotated[LabelKey, must(lambda text: not _TAKEN.search(text), *_NO_OWN_LABEL)]
 _NO_VALUE: Final = "it is not a label value", "write up to 63 letters, digits and, inside, '-', '_' and '.'"
 LabelValue: TypeAlias = Annotated[str, must(lambda text: not text or is_label_value(text), *_NO_VALUE)]
+OwnAnnotation: TypeAlias = Annotated[
+    str,
+    must(
+        lambda text: is_label_key(text) and not _NOTED.search(text),
+        "Kubernetes takes no such key, or it is one of credfleet, kubectl or External Secrets Operator",
+        "choose another key",
+    ),
+]
 PartitionValue: TypeAlias = Annotated[
     str,
     must(

@@ -171,7 +171,8 @@ class ExternalSecret(_Consumer):
     """A read: the Secret `target` of its namespace is made of values of a store.
 
     data: key of the target → value, which goes before what the sources of data_from say of a key, and of
-    those a later one before an earlier. target: absent, the consumer's own name. type, labels: its.
+    those a later one before an earlier. target: absent, the consumer's own name. type, labels,
+    annotations: its.
     """
 
     target: ObjectName
@@ -179,6 +180,7 @@ class ExternalSecret(_Consumer):
     data_from: tuple[DataSource, ...] = ()
     type: str | None = None
     labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
 
     @model_validator(mode="before")
     @classmethod

@@ -64,7 +64,7 @@ class DirectRead:
             previously=properties.get("previously") or (),
             incarnation=properties.get(INCARNATION),
             read=read,
-            former=properties.get("former") or (),
+            former=properties.get("former") or {},
         )
 
     def admitted(self) -> Use:

@@ -16,6 +16,7 @@ from components.config.field_types import (
     LabelValue,
     NamespaceName,
     ObjectName,
+    OwnAnnotation,
     OwnLabel,
     Text,
     called_first,
@@ -238,6 +239,7 @@ _DEMANDED: Final = {
 _UNKNOWN: Final = "Kubernetes has no such type, or makes its Secrets itself", f"use {', '.join(_DEMANDED)}"
 
 
+_RENDERED: Final = "External Secrets Operator takes it for a template", "write it without {{"
 _OWNED: Final = (
     "a read owns its Secret: it overwrites no other, and removes its own with itself",
     "write Owner, or give target a name of its own",
@@ -257,6 +259,9 @@ class ReadEntry(_Consumer):
         | None
     ) = Field(default=None, description="Type of the Secret; absent: Opaque.")
     labels: Mapping[OwnLabel, LabelValue] = Field(default={}, description="Labels of the Secret.")
+    annotations: Mapping[OwnAnnotation, Annotated[str, must(lambda it: "{{" not in it, *_RENDERED)]] = Field(
+        default={}, description="Annotations of the Secret."
+    )
     creation_policy: Annotated[Text, must(lambda it: it == "Owner", *_OWNED)] = Field(
         default="Owner", description="Owner."
     )
@@ -292,6 +297,7 @@ class ReadEntry(_Consumer):
         further = {
             "type": self.type,
             "labels": dict(self.labels),
+            "annotations": dict(self.annotations),
             "dataFrom": [each.document(named) for each in self.data_from],
         }
         return document | {key: value for key, value in further.items() if value}

@@ -121,7 +121,9 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
         raise EsoError(read.title, refusals)
     target: Manifest = {"name": read.target, "creationPolicy": "Owner", "deletionPolicy": "Retain"}
     said: Manifest = {"type": read.type} if read.type else {}
-    said |= {"metadata": {"labels": {**read.labels}}} if read.labels else {}
+    marks = {"labels": {**read.labels}, "annotations": {**read.annotations}}
+    metadata = {part: its for part, its in marks.items() if its}
+    said |= {"metadata": metadata} if metadata else {}
     if said:
         target["template"] = {"engineVersion": "v2", "mergePolicy": "Merge", **said}
     data = [{"secretKey": key, "remoteRef": _remote(each, kind)} for key, each in read.data.items()]

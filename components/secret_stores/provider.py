@@ -112,7 +112,7 @@ class _StoreArgs:
 class SecretReadArgs(_StoreArgs):
     """A Secret `target` of a namespace, made of values of a store.
 
-    read: {name, store, data, type?, labels?}, as ExternalSecret has them.
+    read: {name, store, data, type?, labels?, annotations?}, as ExternalSecret has them.
     """
 
     target: str = field(metadata=IDENTITY)
@@ -136,8 +136,8 @@ class SecretReadProvider(_StoreProvider):
         }
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Make the Secret again, without the labels that it is given no more."""
-        return self.create_resource({**news, "former": [*(olds["read"].get("labels") or ())]})
+        """Make the Secret again, without the labels and annotations that it is given no more."""
+        return self.create_resource({**news, "former": olds["read"]})
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return the digest of the Secret; None if it is gone, or another owner's."""

@@ -6,9 +6,9 @@ write, and how it is retried, is what holds for every copy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Final, NoReturn, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn, cast
 
 from components.errors import StoreError
 from components.projection.model import JsonObject, Wanted, data_of, encode, render_secret
@@ -23,7 +23,7 @@ STORE: Final = "STORE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Wanted):
-    """A Secret that a read makes. source: what the store says, under no Secret's name. former: old labels."""
+    """A Secret that a read makes. source: what the store says, under no Secret's name. former: as it was."""
 
     TAKEN = (
         "it exists and this read did not write it, so it is not overwritten",
@@ -31,7 +31,7 @@ class Reading(Wanted):
     )
 
     read: ExternalSecret
-    former: Collection[str] = ()
+    former: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Take the values as they are."""
@@ -43,13 +43,16 @@ class Reading(Wanted):
         return render_secret(self.target, self.owner, store, data, type_=self.read.type or "Opaque")
 
     def dress(self, target: JsonObject) -> JsonObject:
-        """Put the labels on a target, and take away those that it had before."""
-        live = target["metadata"].get("labels") or {}
-        labels = {**{key: live[key] for key in live if key not in self.former}, **self.read.labels}
-        return target if labels == live else {**target, "metadata": {**target["metadata"], "labels": labels}}
+        """Put labels and annotations on a target, and take away those that it had before."""
+        metadata = {**target["metadata"]}
+        for part, its in (("labels", self.read.labels), ("annotations", self.read.annotations)):
+            live, former = metadata.get(part) or {}, self.former.get(part) or ()
+            if (marks := {**{key: live[key] for key in live if key not in former}, **its}) != live:
+                metadata[part] = marks
+        return {**target, "metadata": metadata}
 
     def bears(self, target: JsonObject, /) -> bool:
-        """Whether a target has type and labels."""
+        """Whether a target has type, labels and annotations."""
         return target.get("type") == self.body({})["type"] and self.dress(target) == target
 
 

@@ -11,7 +11,8 @@ import grpc
 import pytest
 import yaml
 
-from components.projection.model import digests
+from components.labels import PREFIX
+from components.projection.model import PROJECTED_BY, digests
 from components.secret_manager import SecretManagerTarget
 from components.secret_stores.admission import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
@@ -215,23 +216,34 @@ def test_a_rotated_value_is_followed_and_a_target_changed_by_hand_is_put_right(
     assert reads.refresh(followed).id == ""
 
 
-def test_a_target_has_type_and_labels_and_a_type_it_cannot_have_leaves_it_as_it_is(
+def test_a_target_has_type_labels_and_annotations_and_a_type_it_cannot_have_leaves_it_as_it_is(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    def typed(type_: str, **labels: str) -> Properties:
-        return {**plain, "read": {**plain["read"], "type": type_, "labels": labels}}
+    def typed(type_: str, **marks: str) -> Properties:
+        return {**plain, "read": {**plain["read"], "type": type_, "labels": marks, "annotations": marks}}
+
+    def marks() -> list[dict[str, str]]:
+        metadata = own.live("copy")["metadata"]
+        noted: dict[str, str] = metadata["annotations"]
+        assert noted[PROJECTED_BY] == OWNER
+        return [metadata["labels"], {key: noted[key] for key in noted if not key.startswith(PREFIX)}]
 
     cluster.of(other).put("db", {"password": "one"})
     cluster.account(namespace, "db", of=other)
     plain = read(namespace, "db", kubernetes_way(other))
     made, own = reads.create(plain), cluster.of(namespace)
     own.mark("copy", {"theirs": "x"})
-    made = reads.update(made, typed("Opaque", team="a", tier="b"))
-    assert own.live("copy")["metadata"]["labels"] == {"theirs": "x", "team": "a", "tier": "b"}
-    own.mark("copy", {"team": None})
-    assert reads.is_changed(made, typed("Opaque", team="a", tier="b"))
+    own.annotate("copy", {"theirs": "x"})
+    both = typed("Opaque", team="a", tier="b")
+    made = reads.update(made, both)
+    assert marks() == [{"theirs": "x", "team": "a", "tier": "b"}] * 2
+    for take_away in (own.mark, own.annotate):
+        assert not reads.is_changed(made, both)
+        take_away("copy", {"team": None})
+        assert reads.is_changed(made, both)
+        made = reads.update(made, both)
     made = reads.update(made, typed("Opaque", team="c"))
-    assert own.live("copy")["metadata"]["labels"] == {"theirs": "x", "team": "c"}
+    assert marks() == [{"theirs": "x", "team": "c"}] * 2
     for type_ in ("kubernetes.io/ssh-auth", "kubernetes.io/dockerconfigjson", "kubernetes.io/tls"):
         with pytest.raises(grpc.RpcError, match="give it what its type demands"):
             reads.update(made, typed(type_))

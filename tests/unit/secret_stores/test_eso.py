@@ -219,6 +219,7 @@ def test_reads_and_pushes_name_their_store_and_say_their_policies() -> None:
         target="database",
         type="acme.com/key",
         labels={"team": "a"},
+        annotations={"a.b/c": "d"},
         refreshInterval="90s",
         data={"password": {"key": "database", "property": "password", "version": "3"}},
     )
