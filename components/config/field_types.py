@@ -143,14 +143,8 @@ _NO_OWN_LABEL: Final = (
 OwnLabel: TypeAlias = Annotated[LabelKey, must(lambda text: not _TAKEN.search(text), *_NO_OWN_LABEL)]
 _NO_VALUE: Final = "it is not a label value", "write up to 63 letters, digits and, inside, '-', '_' and '.'"
 LabelValue: TypeAlias = Annotated[str, must(lambda text: not text or is_label_value(text), *_NO_VALUE)]
-OwnAnnotation: TypeAlias = Annotated[
-    str,
-    must(
-        lambda text: is_label_key(text) and not _NOTED.search(text),
-        "Kubernetes takes no such key, or it is one of credfleet, kubectl or External Secrets Operator",
-        "choose another key",
-    ),
-]
+_NO_OWN_NOTE: Final = "it is of credfleet, kubectl or External Secrets Operator", "choose another key"
+OwnAnnotation: TypeAlias = Annotated[LabelKey, must(lambda text: not _NOTED.search(text), *_NO_OWN_NOTE)]
 PartitionValue: TypeAlias = Annotated[
     str,
     must(

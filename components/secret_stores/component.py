@@ -236,7 +236,7 @@ class SecretStores(pulumi.ComponentResource):
         as_it_is = (None, DecodingStrategy.NONE)  # else a Secret gets another value than the account has
         values = {
             key: value
-            for key, value in entry.data.items()
+            for key, value in (entry.unchanged if isinstance(entry, ReadEntry) else entry.data).items()
             if value.account in known and getattr(value, "decoding_strategy", None) in as_it_is
         }
         places = {key: place(key, value) for key, value in values.items()}

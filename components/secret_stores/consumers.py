@@ -172,7 +172,7 @@ class ExternalSecret(_Consumer):
 
     data: key of the target → value, which goes before what the sources of data_from say of a key, and of
     those a later one before an earlier. target: absent, the consumer's own name. type, labels,
-    annotations: its.
+    annotations: its. template: key of it → text of those values, in the place of all of them.
     """
 
     target: ObjectName
@@ -181,6 +181,7 @@ class ExternalSecret(_Consumer):
     type: str | None = None
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
+    template: Mapping[DataKey, str] = {}
 
     @model_validator(mode="before")
     @classmethod

@@ -36,6 +36,7 @@ from components.secret_stores.consumers import (
 )
 from components.secret_stores.model import Condition, DataKey, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
+from components.secret_stores.templates import VALUE, is_template
 
 Named: TypeAlias = Callable[[str], Any]
 """Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
@@ -239,6 +240,7 @@ _DEMANDED: Final = {
 _UNKNOWN: Final = "Kubernetes has no such type, or makes its Secrets itself", f"use {', '.join(_DEMANDED)}"
 
 
+_NO_TEMPLATE: Final = "it has more than values", "write each as {{ .key }}, key of letters, digits or '_'"
 _RENDERED: Final = "External Secrets Operator takes it for a template", "write it without {{"
 _OWNED: Final = (
     "a read owns its Secret: it overwrites no other, and removes its own with itself",
@@ -274,6 +276,18 @@ class ReadEntry(_Consumer):
     data_from: tuple[SourceEntry, ...] = Field(
         default=(), description="Sources of keys that data does not name; a later one goes before an earlier."
     )
+    template: Annotated[
+        Mapping[DataKey, Annotated[str, must(is_template, *_NO_TEMPLATE)]], Field(min_length=1)
+    ] = Field(
+        default={}, description="Key of the Secret → text with values as {{ .key }}; absent: the keys read."
+    )
+
+    @property
+    def unchanged(self) -> Mapping[str, ReadValue]:
+        """Key of its Secret → the value of data that it is, where it is one as it stands."""
+        alone = {key: VALUE.fullmatch(text) for key, text in self.template.items()}
+        its = {key: self.data[one[1]] for key, one in alone.items() if one and one[1] in self.data}
+        return its if self.template else self.data
 
     @property
     def accounts(self) -> Sequence[tuple[str, str]]:
@@ -298,6 +312,7 @@ class ReadEntry(_Consumer):
             "type": self.type,
             "labels": dict(self.labels),
             "annotations": dict(self.annotations),
+            "template": dict(self.template),
             "dataFrom": [each.document(named) for each in self.data_from],
         }
         return document | {key: value for key, value in further.items() if value}
@@ -306,10 +321,11 @@ class ReadEntry(_Consumer):
     def _reads_something(self) -> Self:
         if not self.data and not self.data_from:
             raise config_error("it reads nothing, and makes an empty Secret", "give data or dataFrom")
-        demanded = _DEMANDED.get(self.type or "", ())
-        lacking = " and ".join(each for each in demanded if not {*each.split(" or ")} & self.data.keys())
-        if lacking and not self.data_from:
-            raise config_error(f"a Secret of type {self.type} needs {lacking}", f"add {lacking} to data")
+        demanded, made = _DEMANDED.get(self.type or "", ()), self.template or self.data
+        lacking = " and ".join(each for each in demanded if not {*each.split(" or ")} & made.keys())
+        if lacking and (self.template or not self.data_from):
+            where = "template" if self.template else "data"
+            raise config_error(f"a Secret of type {self.type} needs {lacking}", f"add {lacking} to {where}")
         return self
 
 

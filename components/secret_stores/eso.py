@@ -120,12 +120,12 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
     if refusals:
         raise EsoError(read.title, refusals)
     target: Manifest = {"name": read.target, "creationPolicy": "Owner", "deletionPolicy": "Retain"}
-    said: Manifest = {"type": read.type} if read.type else {}
     marks = {"labels": {**read.labels}, "annotations": {**read.annotations}}
     metadata = {part: its for part, its in marks.items() if its}
-    said |= {"metadata": metadata} if metadata else {}
-    if said:
-        target["template"] = {"engineVersion": "v2", "mergePolicy": "Merge", **said}
+    parts: Manifest = {"type": read.type, "metadata": metadata, "data": {**read.template}}
+    if said := {part: its for part, its in parts.items() if its}:
+        policy = "Replace" if read.template else "Merge"
+        target["template"] = {"engineVersion": "v2", "mergePolicy": policy, **said}
     data = [{"secretKey": key, "remoteRef": _remote(each, kind)} for key, each in read.data.items()]
     gathered = [
         {"extract": _remote(each.extract, kind)} if each.extract else as_document(each)

@@ -20,6 +20,7 @@ from components.projection.model import PROJECTED_BY, SecretRef, data_of, render
 from components.secret_stores.conditions import NAME_LABEL, allows
 from components.secret_stores.model import ClusterStoreSpec
 from components.secret_stores.stack_cluster import StackCluster
+from components.secret_stores.templates import VALUE
 
 JsonObject: TypeAlias = Mapping[str, Any]
 Look: TypeAlias = Callable[[Collection[str]], Mapping[str, JsonObject]]
@@ -127,17 +128,23 @@ _UNWRITTEN: Final = ": could not update secret"
 def recast(found: Mapping[str, JsonObject], cluster: str | None) -> Mapping[str, JsonObject]:
     """Delete Secrets that are to be of another type, which never changes: ESO has the values, and makes them.
 
-    Only where the API server takes, of that type, those that are known; for others it is given `{}`.
+    Only where the API server takes, of that type, those that are known; for others it is given `{}`. A
+    template that may lack a value, of which ESO says the same, changes nothing.
     """
     secrets = open_secrets(cluster)
     for each in found.values():
         if each["kind"] == _KIND and (shortcoming(each) or _UNWRITTEN).endswith(_UNWRITTEN):
             metadata, spec = each["metadata"], each["spec"]
             ref = SecretRef(metadata["namespace"], spec["target"]["name"])
-            type_ = (spec["target"].get("template") or {}).get("type") or "Opaque"
-            secret = secrets.get(ref)
-            if secret is not None and maker(secret) == metadata["name"] and secret["type"] != type_:
-                data = {**{one["secretKey"]: "e30=" for one in spec.get("data") or ()}, **data_of(secret)}
+            template, named = (
+                spec["target"].get("template") or {},
+                {one["secretKey"] for one in spec.get("data", ())},
+            )
+            type_, texts = template.get("type") or "Opaque", template.get("data") or {}
+            secret, is_made = secrets.get(ref), {*VALUE.findall(" ".join(texts.values()))} <= named
+            if is_made and secret and maker(secret) == metadata["name"] and secret["type"] != type_:
+                held = {key: its for key, its in data_of(secret).items() if key in texts or not texts}
+                data = {**dict.fromkeys(texts or named, "e30="), **held}
                 with suppress(ProjectionError):
                     secrets.create(render_secret(ref, "", "", data, type_=type_), rehearsed=True)
                     secrets.delete(secret)

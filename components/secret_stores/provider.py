@@ -112,7 +112,7 @@ class _StoreArgs:
 class SecretReadArgs(_StoreArgs):
     """A Secret `target` of a namespace, made of values of a store.
 
-    read: {name, store, data, type?, labels?, annotations?}, as ExternalSecret has them.
+    read: as ExternalSecret has it, without what is said here.
     """
 
     target: str = field(metadata=IDENTITY)

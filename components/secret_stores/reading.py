@@ -16,6 +16,7 @@ from components.secret_stores.clients.client import GatheringClient, SecretsClie
 from components.secret_stores.clients.kubernetes import KubernetesClient
 from components.secret_stores.consumers import ExternalSecret, Find, FindOthers, Place, RemoteRef
 from components.secret_stores.gathering import as_keys, decode
+from components.secret_stores.templates import render
 
 STORE: Final = "STORE"
 """Namespace of what is not a Secret; none of the cluster's is called so."""
@@ -57,7 +58,7 @@ class Reading(Wanted):
 
 
 def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
-    """Return what a store says of a read: its keys in base64, under the versions they are of.
+    """Return what a read makes of a store: keys in base64, under the versions they are of.
 
     Raises StoreError, also for a value that is not there.
     """
@@ -89,6 +90,8 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
             problem=f"{read.store.kind} {read.store.name} has no key that dataFrom selects",
             fix="correct dataFrom, or see who was to put the values there",
         )
+    if read.template:
+        data = render(read.template, data, read.title)
     return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": encode(data)}
 
 

@@ -39,6 +39,7 @@ from components.secret_stores.model import (
     SecretStore,
 )
 from components.secret_stores.registry import ProviderKind
+from components.secret_stores.templates import VALUE
 
 
 class SecretStoresSection(Section):
@@ -260,7 +261,7 @@ class _Review:
     def read(self, name: str, read: ReadEntry) -> Problems:
         """Judge a read by its back end."""
         place = self._section.place("reads", name)
-        problems = self._consumer(place, read)
+        problems = [*self._consumer(place, read), *_lacking_values(place, read)]
         yield from problems
         way = self._way(read)
         if problems or way is None:
@@ -298,7 +299,7 @@ class _Review:
     def push(self, name: str, push: PushEntry) -> Problems:
         """Judge a push by its back end, and that no other goes where it does."""
         place = self._section.place("pushes", name)
-        problems = self._consumer(place, push)
+        problems = [*self._consumer(place, push), *self._lacking_keys(place, push)]
         yield from problems
         ways = {each.store: way for each in push.to_each() if (way := self._way(each)) is not None}
         if problems:
@@ -309,6 +310,15 @@ class _Review:
             if part.store in ways:
                 document = self._section.document(key, part, _some)
                 yield from self._part(place, document, part, ways[part.store][1])
+
+    def _lacking_keys(self, place: str, push: PushEntry) -> Problems:
+        """Find keys of Secrets that reads make by a template without them."""
+        made = {(read.namespace, read.secret(name)): read for name, read in self._section.reads.items()}
+        for key, each in push.data.items():
+            read = made.get((push.namespace, each.secret or ""))
+            if read is not None and read.template and each.key not in (None, *read.template):
+                problem = f"the template of the read that makes {each.secret} has no key {each.key}"
+                yield Problem(f"{place}.data.{key}.key", problem, nearest(str(each.key), read.template))
 
     def _goes_alone(self, place: str, store: str, push: PushEntry, provider: AnyProvider) -> Problems:
         """Find what another push, or the same through another store, writes already."""
@@ -442,6 +452,14 @@ def _lacking(push: PushEntry, account: str, copy: Delivery | None) -> tuple[str,
     held = {*copy.plan.keys, *copy.plan.fixed}
     pushed = (each.key for each in push.data.values() if each.account == account and each.key)
     return next(((key, held) for key in pushed if key not in held), None)
+
+
+def _lacking_values(place: str, read: ReadEntry) -> Problems:
+    """Find what a template has of keys that nothing else than data could name."""
+    names = {key for key in read.data if key.isidentifier()}
+    for key, text in read.template.items() if not read.data_from else ():
+        for name in sorted({*VALUE.findall(text)} - names):
+            yield Problem(f"{place}.template.{key}", f"data has no key {name}", nearest(name, names))
 
 
 def _some(_account: str) -> str:

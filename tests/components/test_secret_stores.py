@@ -300,6 +300,18 @@ def test_a_preview_foresees_an_account_in_its_reads_unless_they_decode_it(strate
     assert inputs["read"]["data"]["key"] == remote | ({"decodingStrategy": strategy} if strategy else {})
 
 
+def test_a_preview_foresees_of_a_template_what_is_an_accounts_value_alone() -> None:
+    given = SECTION.model_dump(by_alias=True, exclude_unset=True) | {"pushes": {}}
+    template = {"secret": "{{- .key }}", "text": "x{{ .key }}", "all": "{{ .key }}{{ .key }}"}
+    given["reads"] = {"direct": {**given["reads"]["direct"], "template": template}}
+    recorder = declared(
+        section=SecretStoresSection.model_validate(given), foreseen={"secretAccessKey": "digest"}
+    )
+    inputs = recorder.named(READ, "stores/direct-read").own_inputs
+    assert inputs["foreseen"] == {"copy": {"secret": "digest"}}
+    assert inputs["read"]["template"] == template
+
+
 def test_a_preview_foresees_all_keys_of_an_account_where_a_push_has_them() -> None:
     given = {"namespace": "acme", "store": "shared", "data": {"k": {"account": "acme/aws", "property": "p"}}}
     digests = {"id": "one", "key": "two"}

@@ -304,7 +304,9 @@ REFUSED = ("False", "SecretSyncedError", "could not update secret: Secret is inv
 FETCHES = ("False", "SecretSyncedError", "could not get secret data from provider: it is gone")
 SYNCED = ("True", "SecretSynced", "secret synced")
 BASIC, TLS = "kubernetes.io/basic-auth", "kubernetes.io/tls"
-RECAST: dict[str, tuple[str, list[str], tuple[str, str, str], str, bool]] = table(__file__, "RECAST")
+RECAST: dict[str, tuple[str, list[str] | dict[str, str], tuple[str, str, str], str, bool]] = table(
+    __file__, "RECAST"
+)
 
 
 def test_a_secret_makes_way_for_one_of_another_type_only_if_the_operator_can_make_that(
@@ -317,8 +319,9 @@ def test_a_secret_makes_way_for_one_of_another_type_only_if_the_operator_can_mak
         external.make(name, name, former, password="one")
         external.says(name, *FETCHES)
         made = deliveries.create(wanted)
-        data = [{"secretKey": key} for key in keys]
-        external.change(name, {"target": {"template": {"type": type_}}, "data": data})
+        data = [{"secretKey": key} for key in ([] if isinstance(keys, dict) else keys)]
+        template = {"type": type_} | ({"data": keys} if isinstance(keys, dict) else {})
+        external.change(name, {"target": {"template": template}, "data": data})
         external.says(name, *said)
         deliveries.check(wants)
         assert name in tenant.names()

@@ -61,6 +61,9 @@ OWN: dict[str, Any] = {"kind": "Kubernetes", "name": "own", "spec": {"remoteName
 WHOSE: dict[str, Any] = table(__file__, "WHOSE")
 
 
+SOURCES = {"reads__account__dataFrom": [{"extract": {"key": "x"}}]}
+
+
 def gathers(*sources: Any) -> dict[str, Any]:
     return {"reads__account": {"namespace": "tenant-acme", "store": "shared", "dataFrom": list(sources)}}
 
@@ -92,6 +95,12 @@ def test_the_policies_that_every_read_has_may_be_written() -> None:
     assert plain.document("account", plain.reads["account"], str) == written.document(
         "account", written.reads["account"], str
     )
+
+
+def test_a_template_may_name_what_only_the_update_knows_and_a_push_its_keys() -> None:
+    assert problems(stores(reads__account__template={"x": "{{ .gone }}"}, **SOURCES)) == ()
+    pushed = {"pushes__out__data": {"p": {"secret": "account", "key": "x"}, "q": {"secret": "b", "key": "y"}}}
+    assert problems(stores(reads__account__template={"x": "{{ .id }} }}"}, **pushed)) == ()
 
 
 def test_a_read_finds_by_a_path_at_google_and_not_in_a_cluster() -> None:

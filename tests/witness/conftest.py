@@ -20,6 +20,7 @@ SUBJECTS: Final = {
     "json": "encoding/json, as Korifi uses it: credentials of services",
     "vcap": "encoding/json, as Korifi's builder uses it: VCAP_SERVICES of applications",
     "gjson": "gjson and encoding/json, as External Secrets Operator uses them: values of stores",
+    "template": "text/template, as External Secrets Operator uses it: templates of reads",
     "pull-secret": "k8s.io/kubernetes/pkg/credentialprovider, as kubelet uses it: pull secrets",
 }
 """What the program answers about."""

@@ -211,6 +211,7 @@ def test_reads_and_pushes_name_their_store_and_say_their_policies() -> None:
         namespace="tenant-globex",
         name="globex-account",
         data={"account": {"key": "azure-1", "property": "clientID"}, "all": {"key": "azure-1"}},
+        template={"login": "{{ .account }}"},
     )
     password = read(
         "SecretStore/google",

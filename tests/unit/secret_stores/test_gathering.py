@@ -12,6 +12,7 @@ import pytest
 
 from components.connection import Connection, Reply
 from components.errors import CredfleetError, EsoError, StoreError
+from components.projection.model import encode
 from components.secret_manager import SecretManagerTarget, new_secret_manager, secret_name
 from components.secret_stores.clients.client import SecretsClient
 from components.secret_stores.clients.fake import FakeClient
@@ -36,9 +37,11 @@ def read(
     backend: str = "direct",
     data: Mapping[str, Any] | None = None,
     target: str = "t",
+    **more: Any,
 ) -> ExternalSecret:
     named = {"name": "r", "namespace": "a", "store": {"kind": "SecretStore", "name": "s"}, "backend": backend}
-    return ExternalSecret.model_validate({**named, "target": target, "data": data or {}, "dataFrom": sources})
+    said = {**named, "target": target, "data": data or {}, "dataFrom": sources, **more}
+    return ExternalSecret.model_validate(said)
 
 
 def made(client: SecretsClient, *sources: Mapping[str, Any], **data: Mapping[str, Any]) -> dict[str, bytes]:
@@ -92,6 +95,16 @@ def test_a_later_source_goes_before_an_earlier_one_and_what_is_named_before_both
         "db": b'{"user": "ann", "port": 5432, "inner": {"a": "b"}}',
         "db-old": b"2",
     }
+
+
+def test_a_template_makes_all_keys_and_a_key_that_it_lacks_is_told() -> None:
+    template = {"url": "db://{{ .user }}:{{.port}}/\n", "user": "{{ .user }}", "none": ""}
+    found = list_versions(read(extract("db"), template=template), FAKE)["data"]
+    assert found == encode({"url": b"db://ann:5432/\n", "user": b"ann", "none": b""})
+    with pytest.raises(StoreError, match=r"template.url: none of its keys is usr\n.*did you mean user\?"):
+        list_versions(read(extract("db"), template={"url": "{{ .usr }}"}), FAKE)
+    with pytest.raises(StoreError, match="has no key"):
+        list_versions(read(name("^none"), template={"url": "text"}), FAKE)
 
 
 @cases("source, code", table(__file__, "test_a_secret_that_has_no_fields_is_told"))

@@ -1,7 +1,7 @@
 // Answers, one JSON line for each on standard input, what software that others wrote makes of a document:
 // `witness azure` for Secrets of Azure Service Operator, `witness json` and `witness vcap` for what Korifi makes of
-// credentials, `witness gjson` for what External Secrets Operator takes out of values, `witness pull-secret` for what
-// kubelet takes of pull secrets.
+// credentials, `witness gjson` and `witness template` for what External Secrets Operator takes out of values and makes of
+// them, `witness pull-secret` for what kubelet takes of pull secrets.
 package main
 
 import (
@@ -15,13 +15,14 @@ import (
 func main() {
 	answers := map[string]func([]byte) (any, error){
 		"azure": azure, "json": korifi, "vcap": vcap, "gjson": property, "pull-secret": pullSecret,
+		"template": rendered,
 	}
 	if len(os.Args) == 2 && os.Args[1] == "versions" {
 		versions()
 		return
 	}
 	if len(os.Args) != 2 || answers[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: witness azure|json|vcap|gjson|pull-secret|versions")
+		fmt.Fprintln(os.Stderr, "usage: witness azure|json|vcap|gjson|template|pull-secret|versions")
 		os.Exit(2)
 	}
 	lines := bufio.NewScanner(os.Stdin)
