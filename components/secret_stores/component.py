@@ -380,7 +380,7 @@ class SecretStores(pulumi.ComponentResource):
 
     def _compiled(self, consumer: _Consumer, document: Document) -> Document:
         entry = consumer.entry
-        given = {**document, "namespace": entry.namespace, "backend": Backend.ESO}
+        given = {**document, "namespace": entry.namespace}
         provider = _sound(self._section.provider_of(entry.store))
         if isinstance(entry, ReadEntry):
             return compile_read(ExternalSecret.model_validate(given), provider, KINDS)["spec"]

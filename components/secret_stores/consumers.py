@@ -158,7 +158,6 @@ class _Consumer(ConfigModel):
     namespace: NamespaceName
     name: ObjectName
     store: StoreRef
-    backend: Backend
     refresh_interval: Duration = "1h"
 
     @property

@@ -28,7 +28,7 @@ from components.secret_stores.admission import (
     push_objections,
     store_from,
 )
-from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, Place, PushSecret
+from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, Place, PushSecret
 from components.secret_stores.direct import StackTarget, client_of, retry
 from components.secret_stores.eso import V1, V1ALPHA1
 from components.secret_stores.eso_cluster import maker, path_of, release
@@ -54,8 +54,7 @@ class DirectRead:
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
         self._target = StackTarget.configured(configured)
         self._properties = properties
-        document = {**properties["read"], "namespace": properties["namespace"]}
-        document |= {"target": properties["target"], "backend": Backend.DIRECT}
+        document = {**properties["read"], **{key: properties[key] for key in ("namespace", "target")}}
         read = parse(ExternalSecret, f"ExternalSecret {document['name']}", document)
         self._reading = Reading(
             source=SecretRef(STORE, read.store.name),
@@ -156,7 +155,7 @@ class DirectPush:
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
         self._target = StackTarget.configured(configured)
         self._properties = properties
-        document = {**properties["push"], "namespace": properties["namespace"], "backend": Backend.DIRECT}
+        document = {**properties["push"], "namespace": properties["namespace"]}
         self._push = parse(PushSecret, f"PushSecret {document['name']}", document)
 
     @property

@@ -305,7 +305,7 @@ class ReadEntry(_Consumer):
         return self.target or self.name or name
 
     def document(self, name: str, store: Mapping[str, str], named: Named) -> Mapping[str, Any]:
-        """Return it as ExternalSecret has it, without namespace and backend. store: kind and name of its."""
+        """Return it as ExternalSecret has it, without namespace. store: kind and name of its."""
         document = {**self._document(name, store), "target": self.secret(name)}
         document["data"] = {key: value.remote(named) for key, value in self.data.items()}
         further = {
@@ -404,7 +404,7 @@ class PushEntry(_Consumer):
             yield f"{name}/{end}" if index else name, part
 
     def document(self, name: str, store: Mapping[str, str], named: Named) -> Mapping[str, Any]:
-        """Return it, or a part, as PushSecret has it, without namespace and backend. store: kind and name."""
+        """Return it, or a part, as PushSecret has it, without namespace. store: kind and name."""
         data = [
             {
                 "remoteKey": key,

@@ -136,12 +136,10 @@ def recast(found: Mapping[str, JsonObject], cluster: str | None) -> Mapping[str,
         if each["kind"] == _KIND and (shortcoming(each) or _UNWRITTEN).endswith(_UNWRITTEN):
             metadata, spec = each["metadata"], each["spec"]
             ref = SecretRef(metadata["namespace"], spec["target"]["name"])
-            template, named = (
-                spec["target"].get("template") or {},
-                {one["secretKey"] for one in spec.get("data", ())},
-            )
+            template, secret = spec["target"].get("template") or {}, secrets.get(ref)
             type_, texts = template.get("type") or "Opaque", template.get("data") or {}
-            secret, is_made = secrets.get(ref), {*VALUE.findall(" ".join(texts.values()))} <= named
+            named = {one["secretKey"] for one in spec.get("data") or ()}
+            is_made = {*VALUE.findall(" ".join(texts.values()))} <= named
             if is_made and secret and maker(secret) == metadata["name"] and secret["type"] != type_:
                 held = {key: its for key, its in data_of(secret).items() if key in texts or not texts}
                 data = {**dict.fromkeys(texts or named, "e30="), **held}

@@ -107,7 +107,7 @@ class SecretStoresSection(Section):
             yield from (("pushes", key, part) for key, part in push.parts(name))
 
     def document(self, key: str, entry: ReadEntry | PushEntry, named: Named) -> Mapping[str, Any]:
-        """Return a consumer as ExternalSecret or PushSecret has it, without namespace and backend."""
+        """Return a consumer as ExternalSecret or PushSecret has it, without namespace."""
         store = self.stores[entry.store]
         kind = "ClusterSecretStore" if store.cluster else "SecretStore"
         return entry.document(key, {"kind": kind, "name": store.name or entry.store}, named)
@@ -267,7 +267,8 @@ class _Review:
         if problems or way is None:
             return
         provider = way[1]
-        model = ExternalSecret.model_validate(_as_model(self._section.document(name, read, _some), read))
+        document = self._section.document(name, read, _some)
+        model = ExternalSecret.model_validate({**document, "namespace": read.namespace})
         self._reads[name] = model, provider
         if read.backend is Backend.ESO:
             yield from _refused(place, partial(compile_read, model, provider, KINDS))
@@ -342,7 +343,7 @@ class _Review:
     ) -> Problems:
         """Judge what a push becomes in its back end."""
         try:
-            model = PushSecret.model_validate(_as_model(document, push))
+            model = PushSecret.model_validate({**document, "namespace": push.namespace})
         except ValidationError as error:
             for problem in problems_of(error, PushSecret, place):
                 yield problem.within(f"{place}.data")
@@ -439,10 +440,6 @@ class _Review:
         else:
             return
         yield Problem(place, problem, fix)
-
-
-def _as_model(document: Mapping[str, Any], given: ReadEntry | PushEntry) -> Mapping[str, Any]:
-    return {**document, "namespace": given.namespace, "backend": given.backend}
 
 
 def _lacking(push: PushEntry, account: str, copy: Delivery | None) -> tuple[str, Collection[str]] | None:

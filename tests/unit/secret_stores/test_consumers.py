@@ -15,7 +15,6 @@ READ: dict[str, Any] = {
     "namespace": "a",
     "name": "it",
     "store": {"name": "s"},
-    "backend": "direct",
     "data": {"password": {"key": "db"}},
 }
 ENTRY = {"secret": "db", "key": "password", "remoteKey": "k"}

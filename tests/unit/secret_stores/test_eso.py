@@ -195,13 +195,13 @@ GOOGLE = provider("GCPSM", {"projectID": "acme-secrets"}, "tenant-acme")
 
 def read(store: str, **given: Any) -> ExternalSecret:
     kind, _, name = store.partition("/")
-    made = {"backend": "eso", "store": {"kind": kind, "name": name}, **given}
+    made = {"store": {"kind": kind, "name": name}, **given}
     return ExternalSecret.model_validate(made)
 
 
 def push(store: str, /, **given: Any) -> PushSecret:
     kind, _, name = store.partition("/")
-    made = {"backend": "eso", "namespace": "tenant-acme", "store": {"kind": kind, "name": name}, **given}
+    made = {"namespace": "tenant-acme", "store": {"kind": kind, "name": name}, **given}
     return PushSecret.model_validate(made)
 
 

@@ -93,7 +93,7 @@ def test_every_kind_can_do_what_the_operators_provider_says() -> None:
 @pytest.mark.parametrize("key", sorted(SHAPES))
 def test_a_use_that_the_kind_cannot_serve_is_refused_where_it_is_written(key: str) -> None:
     of = kind_of(key).provider("a", "it", least(SHAPES[key]))
-    asked = {"namespace": "a", "name": "x", "store": {"kind": "SecretStore", "name": "s"}, "backend": "eso"}
+    asked = {"namespace": "a", "name": "x", "store": {"kind": "SecretStore", "name": "s"}}
     pushed = {
         "secret": "s",
         "key": "k",

@@ -34,12 +34,11 @@ PROJECT = "test-project"
 
 def read(
     *sources: Mapping[str, Any],
-    backend: str = "direct",
     data: Mapping[str, Any] | None = None,
     target: str = "t",
     **more: Any,
 ) -> ExternalSecret:
-    named = {"name": "r", "namespace": "a", "store": {"kind": "SecretStore", "name": "s"}, "backend": backend}
+    named = {"name": "r", "namespace": "a", "store": {"kind": "SecretStore", "name": "s"}}
     said = {**named, "target": target, "data": data or {}, "dataFrom": sources, **more}
     return ExternalSecret.model_validate(said)
 
@@ -164,7 +163,7 @@ def test_a_read_never_finds_its_own_target_but_finds_those_of_other_namespaces(
 )
 @pytest.mark.parametrize("namespace", ["a", "ns"])
 def test_a_read_that_eso_would_put_into_itself_is_refused(namespace: str, target: str, refused: bool) -> None:
-    found = read(name("^t$"), extract("taken"), backend="eso", data={"k": {"key": "named"}}, target=target)
+    found = read(name("^t$"), extract("taken"), data={"k": {"key": "named"}}, target=target)
     of = provider("Kubernetes", {"remoteNamespace": namespace, "auth": {"serviceAccount": {"name": "r"}}})
     if refused and namespace == "a":
         with pytest.raises(EsoError, match="into itself"):
@@ -203,7 +202,7 @@ def test_labels_of_a_location_are_refused_by_both(google: SecretManagerTarget) -
         made(client, tags)
     regional = provider("GCPSM", {"projectID": PROJECT, "location": "europe-west1"}, "a")
     with pytest.raises(EsoError, match="by name"):
-        compile_read(read(tags, backend="eso"), regional, KINDS)
+        compile_read(read(tags), regional, KINDS)
 
 
 @cases("kind, spec, sources, said_", table(__file__, "test_both_back_ends_refuse_the_same_sources"))
@@ -214,7 +213,7 @@ def test_both_back_ends_refuse_the_same_sources(
     (problem,) = read_objections(read(*sources), KINDS.kind_of(its))
     assert said_ in str(problem)
     with pytest.raises(CredfleetError):
-        compile_read(read(*sources, backend="eso"), its, KINDS)
+        compile_read(read(*sources), its, KINDS)
 
 
 def test_the_operator_is_given_a_path_where_its_provider_looks_at_it() -> None:
@@ -259,12 +258,12 @@ def test_the_operator_is_given_the_sources_as_it_has_them() -> None:
         {"find": {"tags": {"team": "a"}, "path": "d", "decodingStrategy": "Base64URL"}},
     ]
     google = provider("GCPSM", {"projectID": "p"}, "a")
-    manifest = compile_read(read(*sources, backend="eso"), google, KINDS)
+    manifest = compile_read(read(*sources), google, KINDS)
     assert manifest["spec"]["dataFrom"] == [
         extract("db", property="a\\.b", decodingStrategy="Auto"),
         *sources[1:],
     ]
     assert "data" not in manifest["spec"]
     data = {"k": {"key": "db", "decodingStrategy": "Base64"}}
-    (named,) = compile_read(read(backend="eso", data=data), google, KINDS)["spec"]["data"]
+    (named,) = compile_read(read(data=data), google, KINDS)["spec"]["data"]
     assert named["remoteRef"] == data["k"]

@@ -57,7 +57,7 @@ class Memory:
 
 def push(**changes: Any) -> PushSecret:
     entry = {"secret": "db", "key": "password", "remoteKey": "db-password"}
-    given = {"namespace": "a", "name": "it", "store": {"name": "s"}, "backend": "direct", "data": [entry]}
+    given = {"namespace": "a", "name": "it", "store": {"name": "s"}, "data": [entry]}
     return PushSecret.model_validate({**given, **changes})
 
 

@@ -90,7 +90,7 @@ def test_what_eso_is_given_is_the_version_that_serves() -> None:
     assert manifest["spec"]["provider"] == {"vault": {"server": URL, "auth": {"tokenRef": token}}}
     data = {"k": {"key": "x", "version": "1"}}
     given = {"name": "r", "namespace": "a", "store": {"kind": "SecretStore", "name": "s"}, "target": "t"}
-    read = ExternalSecret.model_validate({**given, "backend": "eso", "data": data})
+    read = ExternalSecret.model_validate({**given, "data": data})
     with pytest.raises(CredfleetError, match="has no versions"):
         compile_read(read, old, kinds)
 
