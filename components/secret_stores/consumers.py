@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from components.config.field_types import ConfigModel, Duration, ObjectName, must, refused_if
 from components.secret_stores.conditions import is_found
@@ -170,8 +170,8 @@ class ExternalSecret(_Consumer):
     """A read: the Secret `target` of its namespace is made of values of a store.
 
     data: key of the target → value, which goes before what the sources of data_from say of a key, and of
-    those a later one before an earlier. target: absent, the consumer's own name. type, labels,
-    annotations: its. template: key of it → text of those values, in the place of all of them.
+    those a later one before an earlier. type, labels, annotations: of the target. template: key of it → text
+    of those values, in the place of all of them.
     """
 
     target: ObjectName
@@ -181,11 +181,6 @@ class ExternalSecret(_Consumer):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     template: Mapping[DataKey, str] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_named_after_itself(cls, given: Any) -> Any:
-        return {"target": given.get("name"), **given} if isinstance(given, Mapping) else given
 
     def takes(self, secret: str) -> bool:
         """Whether it reads a Secret of this name, if its store is a namespace with it; labels say nothing."""

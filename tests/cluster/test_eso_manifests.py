@@ -248,7 +248,8 @@ def bare(manifest: Manifest, *kept: str) -> Manifest:
 def test_our_defaults_of_reads_and_pushes_are_those_that_the_server_fills_in(eso: Eso) -> None:
     of = provider("GCPSM", {}, "tenant-acme")
     said = {"namespace": "tenant-acme", "name": "it", "store": {"name": "s"}}
-    read = compile_read(ExternalSecret.model_validate({**said, "data": {"k": {"key": "x"}}}), of, KINDS)
+    reads = ExternalSecret.model_validate({**said, "target": "it", "data": {"k": {"key": "x"}}})
+    read = compile_read(reads, of, KINDS)
     pushed = [{"secret": "s", "key": "k", "remoteKey": "x"}]
     push = compile_push(PushSecret.model_validate({**said, "data": pushed}), of, KINDS)
     taken_read = eso.take(bare(read, "secretStoreRef", "data"))["spec"]

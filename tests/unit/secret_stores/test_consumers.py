@@ -11,14 +11,8 @@ from components.secret_stores.consumers import PushSecret, RemoteRef
 from components.secret_stores.specs import FakeSpec
 from tests.support.cases import cases, table
 
-READ: dict[str, Any] = {
-    "namespace": "a",
-    "name": "it",
-    "store": {"name": "s"},
-    "data": {"password": {"key": "db"}},
-}
 ENTRY = {"secret": "db", "key": "password", "remoteKey": "k"}
-PUSH: dict[str, Any] = {**READ, "data": [ENTRY]}
+PUSH: dict[str, Any] = {"namespace": "a", "name": "it", "store": {"name": "s"}, "data": [ENTRY]}
 
 
 @cases("change", table(__file__, "test_a_push_that_would_lose_something_is_none"))

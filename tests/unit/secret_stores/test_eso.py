@@ -195,7 +195,7 @@ GOOGLE = provider("GCPSM", {"projectID": "acme-secrets"}, "tenant-acme")
 
 def read(store: str, **given: Any) -> ExternalSecret:
     kind, _, name = store.partition("/")
-    made = {"store": {"kind": kind, "name": name}, **given}
+    made = {"store": {"kind": kind, "name": name}, "target": given["name"], **given}
     return ExternalSecret.model_validate(made)
 
 

@@ -100,7 +100,7 @@ def test_a_use_that_the_kind_cannot_serve_is_refused_where_it_is_written(key: st
         "remoteKey": "r",
         **({"property": "p"} if key == "kubernetes" else {}),
     }
-    read = ExternalSecret.model_validate({**asked, "data": {"k": {"key": "r"}}})
+    read = ExternalSecret.model_validate({**asked, "target": "x", "data": {"k": {"key": "r"}}})
     push = PushSecret.model_validate({**asked, "data": [pushed]})
     refused: list[bool] = []
     for compiled in (partial(compile_read, read), partial(compile_push, push)):
