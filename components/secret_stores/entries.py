@@ -98,7 +98,7 @@ class StoreEntry(_Named):
         default=None, description="Instead of providerRef: each caller's own provider of one name."
     )
     provider: Mapping[str, JsonValue] | None = Field(
-        default=None, description="Instead of providerRef: a provider as External Secrets Operator embeds it."
+        default=None, description="Instead of providerRef: a provider, embedded."
     )
     conditions: tuple[Condition, ...] = Field(
         default=(), description="Namespaces that may use it, if it is the whole cluster's; empty: all."
@@ -155,9 +155,7 @@ class _Remote(_Decoded):
         "the Secret of an account has keys, and neither properties nor versions",
         "leave property and version out",
     )
-    account: Text | None = Field(
-        default=None, description="tenant/slot: the Secret of a claimed account, where the pool keeps it."
-    )
+    account: Text | None = Field(default=None, description="tenant/slot: the Secret of a claimed account.")
     property_name: Property = Field(default=None, alias="property", description="Property of the value.")
     version: RemoteKey | None = Field(default=None, description="Absent: the newest.")
 
@@ -274,13 +272,11 @@ class ReadEntry(_Consumer):
         default={}, description="Key of the Secret → value."
     )
     data_from: tuple[SourceEntry, ...] = Field(
-        default=(), description="Sources of keys that data does not name; a later one goes before an earlier."
+        default=(), description="Sources of other keys; a later one goes before."
     )
     template: Annotated[
         Mapping[DataKey, Annotated[str, must(is_template, *_NO_TEMPLATE)]], Field(min_length=1)
-    ] = Field(
-        default={}, description="Key of the Secret → text with values as {{ .key }}; absent: the keys read."
-    )
+    ] = Field(default={}, description="Key of the Secret → text, with {{ .key }} for values.")
 
     @property
     def unchanged(self) -> Mapping[str, ReadValue]:
@@ -359,8 +355,7 @@ class PushEntry(_Consumer):
 
     store: ObjectName = Field(default_factory=str, description="Entry of stores.")
     stores: tuple[ObjectName, ...] = Field(
-        default=(),
-        description="Entries of stores, beside store or instead of it; each is pushed to by itself.",
+        default=(), description="Entries of stores, beside store or instead of it."
     )
     update_policy: UpdatePolicy = Field(
         default=UpdatePolicy.REPLACE, description="Whether a value that is there already is kept."

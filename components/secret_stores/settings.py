@@ -51,8 +51,7 @@ class SecretStoresSection(Section):
     reads: Mapping[ObjectName, ReadEntry] = Field(default={}, description="Name → read.")
     pushes: Mapping[ObjectName, PushEntry] = Field(default={}, description="Name → push.")
     ready_within: Duration = Field(
-        default="30s",
-        description="How long an update waits until External Secrets Operator has done what it changed.",
+        default="30s", description="How long an update waits for External Secrets Operator."
     )
 
     def provider(self, name: str) -> AnyProvider | Problem:
