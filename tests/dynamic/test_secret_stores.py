@@ -152,6 +152,10 @@ def test_a_read_brings_a_value_into_a_secret_and_no_byte_leaves_the_cluster(
     assert base64.b64encode(SENTINEL.encode()).decode() not in repr(made)
     assert not reads.is_changed(made, inputs)
     assert reads.create(inputs).lasting == made.lasting
+    template = {"url": "db://{{ .password }}"}
+    made = reads.update(made, {**inputs, "read": {**inputs["read"], "template": template}})
+    assert cluster.of(namespace).data("copy") == {"url": f"db://{SENTINEL}"}
+    assert SENTINEL not in repr(made)
 
 
 def test_a_caller_never_reads_what_only_another_caller_may(
