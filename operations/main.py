@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import typer
 from typer.main import get_group_from_info
@@ -100,6 +101,16 @@ def _root() -> None:
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
+    """Run the command line and end the process with its exit code.
+
+    SIGTERM and SIGHUP stop it as Ctrl-C does, where they are not ignored, as by nohup.
+    """
     gc.set_threshold(_OBJECTS)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stop)
     app(prog_name="credfleet")
+
+
+def _stop(number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt(signal.Signals(number).name)

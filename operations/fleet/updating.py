@@ -146,6 +146,8 @@ class _Updates:
             found = _outcome(stack, done, self._skipped(stack, done))
         except (ExplainedError, SandboxError) as error:
             found = Outcome(stack, "failed", GENERIC, why=_why(error))
+            if self.stopped.is_set():
+                found = Outcome(stack, "cancelled", CANCELLED, why="you stopped it")
         found = replace(found, seconds=round(time.monotonic() - began, 3))
         self.progress(stack, f"{found.outcome} after {found.seconds:.0f} s")
         return found

@@ -178,7 +178,7 @@ def clean(options: CleaningOptions, where: PoolTarget) -> CommandResult:
         also = f", and {helpless} without a cleaner quarantined" if helpless else ""
         names = ", ".join(member.name for member in listed)
         ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=where.yes)
-    with pool.flushed(), launching.stopped_by_signals():
+    with pool.flushed():
         done = pool.clean(
             options.cleaner,
             partial(cleaner.wipe, pool),

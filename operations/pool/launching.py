@@ -11,11 +11,11 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from components.account_pool.core.holders import Holder, is_running
 from components.connection import NoReply, connect
@@ -143,22 +143,6 @@ def end(launcher: Launcher) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(launcher.pid, signal.SIGKILL)
     launcher.wait()
-
-
-@contextmanager
-def stopped_by_signals() -> Generator[None]:
-    """Let SIGTERM and SIGHUP stop what runs as Ctrl-C does, where they are not ignored, as by nohup."""
-    heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
-    former = {each: signal.signal(each, _stop) for each in heard}
-    try:
-        yield
-    finally:
-        for each, handler in former.items():
-            signal.signal(each, handler)
-
-
-def _stop(number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def own_pod(where: PoolTarget) -> str:

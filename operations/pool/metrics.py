@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -74,7 +73,6 @@ def serve(where: PoolTarget, listen: str) -> CommandResult:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(PoolCollector(where.target(), where.namespace))
     host, _, port = listen.rpartition(":")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         server, thread = start_http_server(int(port), host.strip("[]"), registry)
     except (OSError, ValueError, OverflowError) as error:

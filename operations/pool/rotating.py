@@ -102,7 +102,7 @@ def rotate(asked: RotationOptions, where: PoolTarget) -> CommandResult:
     if members:
         ask(_QUESTIONS[rotation.doing].format(", ".join(each.name for each in members)), yes=where.yes)
     keys: list[dict[str, str | None]] = []
-    with pool.flushed(), launching.stopped_by_signals():
+    with pool.flushed():
         for member in members:
             keys.append(_one(pool, rotation, member))
     columns = {**_COLUMNS, "reason": Column("Reason", folds=True)}

@@ -25,7 +25,7 @@ from pulumi.automation.events import EngineEvent, PolicyEvent, SummaryEvent
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.stack_cluster import StackCluster
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, ExplainedError
 from operations.cli.failures import CANCELLED, GENERIC
 from operations.folders import Folders
 from operations.stack.at_rest import StackAtRest
@@ -230,8 +230,8 @@ def last_words(error: CommandError) -> str:
 def interruptible() -> Generator[threading.Event]:
     """Let every CLI end in order on Ctrl-C, SIGTERM and SIGHUP, one started then too; yield whether one came.
 
-    A terminal signals the CLI as well, which takes a second signal for an order to stop at once. Of the main
-    thread alone.
+    What then fails is raised as KeyboardInterrupt. A terminal signals the CLI as well, which takes a second
+    signal for an order to stop at once. Of the main thread alone.
     """
     asked, ended, told = threading.Event(), threading.Event(), set[int]()
 
@@ -263,6 +263,10 @@ def interruptible() -> Generator[threading.Event]:
     watch.start()
     try:
         yield asked
+    except (ExplainedError, CommandError):
+        if asked.is_set():
+            raise KeyboardInterrupt("a signal") from None
+        raise
     finally:
         ended.set()
         watch.join()

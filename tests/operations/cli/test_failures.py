@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import typer
@@ -19,7 +20,7 @@ from operations.cli.failures import PAGES, ReportingGroup, exit_code
 from operations.cli.inputs import ask
 from operations.cli.options import Form, OutputOption
 from operations.main import app as program
-from operations.pool.launching import stopped_by_signals
+from operations.main import main
 from tests.support.cases import cases, table
 
 
@@ -103,9 +104,14 @@ def test_ctrl_c_ends_with_the_exit_code_of_a_cancelled_update_and_says_how_to_go
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signal_that_stops_a_command_is_named(number: signal.Signals) -> None:
-    with pytest.raises(KeyboardInterrupt) as stopped, stopped_by_signals():
-        signal.raise_signal(number)
+def test_signal_that_stops_a_command_is_named(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = dict[int, Any]()
+    monkeypatch.setattr(signal, "signal", heard.__setitem__)
+    monkeypatch.setattr("operations.main.app", lambda **_: heard[number](number, None))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        main()
     assert f"stopped by {number.name};" in run(raise_(stopped.value)).stderr
 
 

@@ -6,13 +6,18 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
+from types import SimpleNamespace
 
 import pytest
 
 from components.config.shards import Shards
-from operations.fleet.updating import Outcome, update_fleets
+from components.errors import CredfleetError
+from operations.fleet import updating
+from operations.fleet.updating import Outcome, up_together, update_fleets
+from operations.folders import Folders
 from sandbox.tests.support.cli_folder import HANG, Cli, await_file, left_behind, running
 from tests.support.fleet_project import CREDFLEET
 
@@ -48,6 +53,27 @@ def test_as_many_as_are_allowed_run_at_the_same_time() -> None:
         return Outcome(stack, "succeeded", 0)
 
     assert [each.stack for each in update_fleets(FLEETS, {"a", "b", "d"}, 3, update)] == ["a", "b", "d"]
+
+
+def test_stack_whose_cli_a_signal_ended_is_told_as_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Event()
+
+    def ended(*_: object, **_options: object) -> None:
+        stopped.set()
+        raise CredfleetError(code="stack-unavailable", place="a", problem="the CLI cannot open it", fix="-")
+
+    (tmp_path / "Pulumi.yaml").write_text("{name: mine, runtime: python}")
+    (tmp_path / "stacks.yaml").write_text("fleets: {f: {stacks: {a: {}}}}")
+    backend = SimpleNamespace(folders=Folders(tmp_path), names=list, deployments=lambda *_: {})
+    monkeypatch.setattr(updating.Backend, "find", lambda *_: backend)
+    monkeypatch.setattr(updating, "interruptible", lambda: nullcontext(stopped))
+    monkeypatch.setattr(updating.StackAtRest, "find", ended)
+    monkeypatch.chdir(tmp_path)
+    done = up_together((), 1, None)
+    assert done.exit_code == 8
+    assert [(each["outcome"], each["code"]) for each in done.document["stacks"]] == [("cancelled", 8)]
 
 
 STANDS = """\

@@ -20,7 +20,7 @@ import pytest
 from pulumi.automation.events import EngineEvent
 
 from components.errors import CredfleetError
-from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, select_stack
+from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, interruptible, select_stack
 from sandbox.tests.support.cli_folder import HANG, PROGRAM, STANDS, Cli, await_file
 from tests.operations.sandbox.told import LOCKED, events, refusal
 
@@ -217,6 +217,15 @@ def test_a_signal_ends_the_cli_in_order_and_nothing_else(
         bystander.stdin.write(b"\n")
     assert bystander.returncode == 0
     assert free_dead_lock(tmp_path / "state", "mine", "dev") == []
+
+
+@pytest.mark.parametrize("error", [refusal("read"), CredfleetError(code="", place="", problem="", fix="")])
+def test_what_a_cli_that_a_signal_ended_did_not_do_is_no_error_of_its_own(error: Exception) -> None:
+    with pytest.raises(type(error)), interruptible():
+        raise error
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(signal.SIGTERM)
+        raise error
 
 
 def test_select_stack_makes_a_stack_and_tells_why_it_cannot(
