@@ -14,6 +14,7 @@ import typer
 from pulumi_sandbox.steering import escaped, steers, visible
 
 from components.errors import CredfleetError, Problem
+from operations.cli.inputs import shown
 from operations.cli.options import Form
 from operations.cli.tables import Commands, Table
 
@@ -62,18 +63,18 @@ def write_parts(parts: Iterable[Part], width: int | None) -> None:
     for part in parts:
         match part:
             case Table() if part.empty and not part.rows:
-                typer.echo(visible(part.empty))
+                typer.echo(shown(part.empty))
             case Table():
-                shown = Table(visible(part.title), part.columns, ([*map(visible, row)] for row in part.rows))
-                typer.echo("\n" + "\n".join(shown.lines(width)))
+                table = Table(shown(part.title), part.columns, ([*map(shown, row)] for row in part.rows))
+                typer.echo("\n" + "\n".join(table.lines(width)))
             case Commands():
-                told = ((visible(command), visible(purpose)) for command, purpose in part.rows)
-                typer.echo("\n" + "\n".join(Commands(visible(part.title), (*told,)).lines(width)))
+                told = ((shown(command), shown(purpose)) for command, purpose in part.rows)
+                typer.echo("\n" + "\n".join(Commands(shown(part.title), (*told,)).lines(width)))
             case VerdictLine(well, text, bold):
                 mark = typer.style("✓", fg="green") if well else typer.style("✗", fg="red")
-                typer.echo(f"{mark} {typer.style(visible(text), bold=bold or None)}")
+                typer.echo(f"{mark} {typer.style(shown(text), bold=bold or None)}")
             case str():
-                typer.echo(visible(part))
+                typer.echo(shown(part))
 
 
 def names(answer: CommandResult) -> list[str]:

@@ -20,6 +20,7 @@ from components.documents import Unreadable
 from components.errors import ConfigurationError, CredfleetError, ExplainedError, NoReply, Problem
 from operations.cli.answer import CommandResult, write, write_json
 from operations.cli.command import Group
+from operations.cli.inputs import shown
 from operations.cli.options import Form, asks_for_json, wanted_form
 
 GENERIC = 1
@@ -185,7 +186,7 @@ def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:
 
 def _two_lines(place: str, problem: str, fix: str) -> list[str]:
     """Return a failure so that no line begins with words that are not ours: a runner would obey `::…`."""
-    where, why, fixed = (visible(text).replace("\n", "\n  ") for text in (place, problem, fix))
+    where, why, fixed = (shown(text).replace("\n", "\n  ") for text in (place, problem, fix))
     return [
         f"{typer.style('✗', fg='red')} {typer.style(where, bold=True)}: {why}",
         f"{typer.style('→', fg='green')} {fixed}",

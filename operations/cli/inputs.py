@@ -1,7 +1,8 @@
-"""What people give a command: a file byte for byte, - for standard input; and their consent."""
+"""What people give a command: a file byte for byte, - for standard input; their consent; how they type it."""
 
 import errno
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -14,6 +15,13 @@ from pulumi_sandbox.steering import visible
 from components.errors import CredfleetError
 
 STANDARD_INPUT: Final = "-"
+
+_NAME: Final = "credfleet"
+TYPED: Final = sys.argv[0] if sys.argv[0].endswith(f"/{_NAME}") and not shutil.which(_NAME) else _NAME
+"""What has to be typed to run a command: its name, or its path if PATH had it not at the start."""
+
+_WORDS: Final = "aso|bootstrap|config|doctor|fleet|init|pool|preview-report|pull-secret|review|sandbox|stores"
+_COMMAND: Final = re.compile(rf"(?<![\w./-]){_NAME}(?= ({_WORDS})\b)")
 
 
 def place_of(file: str) -> str:
@@ -60,12 +68,9 @@ def _content(file: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
-def typed_command() -> str:
-    """Return what has to be typed to run this command again: its name, or its path if PATH has it not."""
-    if shutil.which("credfleet"):
-        return "credfleet"
-    path = Path(sys.argv[0]).absolute()
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+def shown(text: str) -> str:
+    """Return a text for people: commands as they have to be typed, and nothing that steers a terminal."""
+    return visible(_COMMAND.sub(lambda _: TYPED, text))
 
 
 def ask(question: str, *, yes: bool) -> None:
@@ -81,7 +86,7 @@ def ask(question: str, *, yes: bool) -> None:
             code="not-confirmed",
             place="--yes",
             problem=f"this needs a confirmation, and there is no terminal: {question}",
-            fix=f"to agree, run `{shlex.join([typed_command(), *sys.argv[1:], '--yes'])}`",
+            fix=f"to agree, run `{shlex.join([TYPED, *sys.argv[1:], '--yes'])}`",
         )
     try:
         code = "" if typer.confirm(visible(question), err=True) else "not-confirmed"

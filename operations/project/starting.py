@@ -20,7 +20,6 @@ from components.errors import CredfleetError
 from components.stack_config.cloud_keys import review_sdk
 from components.stack_config.schema import stack_file_schema
 from operations.cli.answer import CommandResult, Part, as_json
-from operations.cli.inputs import typed_command
 from operations.cli.tables import Commands
 from operations.cli.templates import templates_in
 from operations.stack.passphrase import PassphraseCrypter
@@ -252,7 +251,7 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
         provider = shlex.quote(wanted.secrets_provider)
         yield f"pulumi stack init prod --secrets-provider {provider}", "its key; needs the Pulumi CLI"
         if wanted.secrets_provider != PASSPHRASE:
-            setup = f"{typed_command()} bootstrap --stack prod --repo OWNER/REPO > setup.sh"
+            setup = "credfleet bootstrap --stack prod --repo OWNER/REPO > setup.sh"
             yield setup, "what lets its workflows sign in; read it before you run it"
     elif not ground.is_new:
-        yield f"{typed_command()} sandbox up", "stack dev on a real API server, with no cloud"
+        yield "credfleet sandbox up", "stack dev on a real API server, with no cloud"

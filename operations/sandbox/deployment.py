@@ -107,7 +107,7 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A stack on its cluster, ready for the CLI. typed: how this command is."""
+    """A stack on its cluster, ready for the CLI."""
 
     folders: Folders
     cluster: StackCluster
@@ -115,7 +115,6 @@ class Prepared:
     settings: Settings
     stack: Stack
     packs: Mapping[str, Any]
-    typed: str
 
     def state(self) -> Snapshot:
         """Return what the stack has now, its secrets unread."""

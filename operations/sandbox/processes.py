@@ -20,6 +20,7 @@ from pulumi_sandbox.stack_cluster import StackCluster
 from components.errors import CredfleetError
 from components.open_ports import VARIABLES
 from operations.cli.answer import CommandResult
+from operations.cli.inputs import shown
 from operations.cli.tables import Column, Table
 from operations.folders import Folders, stack_of
 from operations.sandbox import cloud_services, control_plane
@@ -49,7 +50,7 @@ def stop() -> None:
     if not stop_all(folders, cloud_services.stand_ins(folders)):
         typer.echo("Nothing runs.")
         return
-    typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
+    typer.echo(shown("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there."))
 
 
 def stop_all(folders: Folders, clouds: Clouds) -> bool:

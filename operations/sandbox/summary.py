@@ -17,6 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from components.errors import CredfleetError
 from operations.cli.answer import Part, VerdictLine
+from operations.cli.inputs import shown
 from operations.cli.tables import Column, Commands, Table
 from operations.folders import Folders
 from operations.pool.access import DEFAULT_NAMESPACE, DEFAULT_STACK, PoolTarget
@@ -81,8 +82,7 @@ def report_of(ready: Prepared, foreseen: Deployed, update: Deployed | None, stat
         services=_services(ready.folders, cluster),
         pending=pending,
         next=tuple(
-            (command.replace("credfleet", ready.typed, 1), purpose)
-            for command, purpose in _next(settings, at_rest.stack, cluster, shares)
+            (shown(command), purpose) for command, purpose in _next(settings, at_rest.stack, cluster, shares)
         ),
     )
 

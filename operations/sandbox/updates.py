@@ -20,7 +20,7 @@ from components.skipped_lines import SKIPPED
 from components.stack_config.stack import Settings
 from operations.cli.answer import CommandResult
 from operations.cli.failures import CLAIMS_SKIPPED
-from operations.cli.inputs import ask, typed_command
+from operations.cli.inputs import ask
 from operations.cli.options import Form
 from operations.config.settings import read_settings, refuse_what_cannot_run
 from operations.fleet.tenants import refuse_strays, states_in
@@ -84,7 +84,7 @@ def _prepare(wanted: UpRun) -> Prepared:
     `_refuse_steps`, `existing.bring_kinds` and `existing.bring`; `refresh-failed` or `cancelled` while
     catching up; SandboxError as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
     """
-    folders, typed = Folders.find(Path.cwd()), typed_command()
+    folders = Folders.find(Path.cwd())
     at_rest = stack_of(folders, wanted.stack)
     state_file = at_rest.state_file
     decrypt = at_rest.unlock(public=folders.public_passphrase(wanted.stack)).decrypt
@@ -105,7 +105,7 @@ def _prepare(wanted: UpRun) -> Prepared:
         typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
     stack = select_stack(folders.project, wanted.stack)
     packs = policies_of(folders, wanted.stack)
-    ready = Prepared(folders, cluster, at_rest, settings, stack, packs, typed)
+    ready = Prepared(folders, cluster, at_rest, settings, stack, packs)
     if is_stale:
         typer.echo("· the API server is a new one: checking what is left of the stack", err=True)
         _catch_up(ready, wanted)

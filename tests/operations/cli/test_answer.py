@@ -2,16 +2,22 @@
 
 import json
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
 from components.errors import CredfleetError
+from operations.cli import inputs
 from operations.cli.answer import CommandResult, Part, VerdictLine
 from operations.cli.command import command, group
 from operations.cli.failures import ReportingGroup
+from operations.cli.inputs import shown
 from operations.cli.tables import Column, Commands, Table
+from tests.support.advice import advised
+from tests.support.fleet_project import CREDFLEET, ROOT
 
 STEERING = "re\x1b[31md\x9b2J\x07\u202e\u061c\u200b\u2028\u2029\ud800ok"
 SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdok"
@@ -49,6 +55,26 @@ def test_what_could_steer_a_terminal_is_shown_as_a_sign_that_does_not(part: Part
     shown = run(CommandResult(None, [part])).stdout
     assert SHOWN in shown
     assert not SIGNS & {*shown}
+
+
+def test_commands_are_told_as_they_have_to_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "TYPED", ".venv/bin/credfleet")
+    fix = "run `credfleet pool status`, or credfleet doctor; credfleet expects .venv/bin/credfleet pool"
+    told = "run `.venv/bin/credfleet pool status`, or .venv/bin/credfleet doctor; credfleet expects .venv"
+    for part in (fix, Table("Pool", ("Fix",), [(fix,)]), Commands("Next", ((fix, "goes on"),))):
+        assert told in run(CommandResult(None, [part])).stdout
+    assert told in run(CredfleetError(code="odd", place="pool", problem="it is odd", fix=fix)).stderr
+    for advice in advised():
+        assert shown(advice) == re.sub("^credfleet", ".venv/bin/credfleet", advice)
+
+
+@pytest.mark.parametrize("is_on_path", [True, False])
+def test_command_is_typed_with_its_path_where_path_has_it_not(is_on_path: bool, tmp_path: Path) -> None:
+    typed = "credfleet" if is_on_path else str(CREDFLEET)
+    environment = {"PATH": f"/usr/bin:/bin:{CREDFLEET.parent if is_on_path else ''}", "PYTHONPATH": str(ROOT)}
+    words = [str(CREDFLEET), "init", "--here", "there"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert f"→ {typed} init DIR, or in the folder: {typed} init --here" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["::error::x", "a\n  ::add-mask::x", "it is ##[error]x"])

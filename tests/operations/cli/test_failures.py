@@ -109,7 +109,11 @@ def test_signal_that_stops_a_command_is_named(
 ) -> None:
     heard = dict[int, Any]()
     monkeypatch.setattr(signal, "signal", heard.__setitem__)
-    monkeypatch.setattr("operations.main.app", lambda **_: heard[number](number, None))
+
+    def stopped_at_once(**_settings: object) -> None:
+        heard[number](number, None)
+
+    monkeypatch.setattr("operations.main.app", stopped_at_once)
     with pytest.raises(KeyboardInterrupt) as stopped:
         main()
     assert f"stopped by {number.name};" in run(raise_(stopped.value)).stderr

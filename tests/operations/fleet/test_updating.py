@@ -60,14 +60,17 @@ def test_stack_whose_cli_a_signal_ended_is_told_as_stopped(
 ) -> None:
     stopped = Event()
 
+    def found(*_: object) -> SimpleNamespace:
+        return backend
+
     def ended(*_: object, **_options: object) -> None:
         stopped.set()
         raise CredfleetError(code="stack-unavailable", place="a", problem="the CLI cannot open it", fix="-")
 
     (tmp_path / "Pulumi.yaml").write_text("{name: mine, runtime: python}")
     (tmp_path / "stacks.yaml").write_text("fleets: {f: {stacks: {a: {}}}}")
-    backend = SimpleNamespace(folders=Folders(tmp_path), names=list, deployments=lambda *_: {})
-    monkeypatch.setattr(updating.Backend, "find", lambda *_: backend)
+    backend = SimpleNamespace(folders=Folders(tmp_path), names=list, deployments=dict.fromkeys)
+    monkeypatch.setattr(updating.Backend, "find", found)
     monkeypatch.setattr(updating, "interruptible", lambda: nullcontext(stopped))
     monkeypatch.setattr(updating.StackAtRest, "find", ended)
     monkeypatch.chdir(tmp_path)

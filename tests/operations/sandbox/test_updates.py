@@ -206,7 +206,6 @@ def test_up_shows_tables_the_page_and_what_to_do_next(cli: Cli) -> None:
 def test_what_to_do_next_names_the_stack_in_every_command(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(updates, "typed_command", lambda: "credfleet")
     pool = "{namespace: accounts, members: {}}"
     (project / "Pulumi.mine.yaml").write_text(
         f"config:\n  credfleet:cluster: {{context: mine}}\n  credfleet:accountPool: {pool}\n"
