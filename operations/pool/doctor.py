@@ -17,7 +17,6 @@ from components.account_pool.admission.roles import Right
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.pool_operator import PoolOperator
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.core.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, connect
 from components.errors import ClusterError, ConfigurationError, CredfleetError, ExplainedError, NotSignedIn
 from operations.cli.answer import CommandResult
@@ -110,7 +109,7 @@ def _examine_pool(where: PoolTarget) -> Iterator[Diagnosis]:
     if settings is not None:
         snapshot, now = PoolOperator.snapshot(target, where.namespace), datetime.now(UTC)
         yield from held(snapshot.holds, where.namespace)
-        yield from accounts(status_of(snapshot, settings), where.namespace, now, _lacking(where.stack))
+        yield from accounts(snapshot, settings, where.namespace, now, _lacking(where.stack))
         survey = PoolOperator.survey(target, where.namespace, settings)
         yield from claims(snapshot, survey, where.namespace)
         if where.stack is not None:

@@ -11,11 +11,12 @@ from typing import Final
 from components.account_pool.admission.policies import BINDING, POLICY, admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right, rights_to_clean
 from components.account_pool.admission.state_machine import Verb
+from components.account_pool.core.cleaning import undecided
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.holds import Holds, describe_hold
 from components.account_pool.core.model import JsonObject, KeyPhase, Phase
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.core.status import Account, AccountUse, PoolStatus
+from components.account_pool.core.status import Account, AccountUse, status_of
 from components.account_pool.core.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import CredfleetError
@@ -149,12 +150,17 @@ def held(holds: Holds, namespace: str) -> Iterator[Diagnosis]:
 
 
 def accounts(
-    status: PoolStatus, namespace: str, now: datetime, lacking: Callable[[str], str] = lambda _: ""
+    snapshot: PoolSnapshot,
+    settings: PoolConfigMap,
+    namespace: str,
+    now: datetime,
+    lacking: Callable[[str], str] = lambda _: "",
 ) -> Iterator[Diagnosis]:
     """Return what accounts wait for an operator, the longest first, and where none is left.
 
     lacking: what to do before accounts of a type can be cleaned from here; empty for nothing.
     """
+    status = status_of(snapshot, settings)
     if not status.accounts:
         yield wrong(
             "accounts", f"pool {namespace} has no accounts", "add members to accountPool, and run `up`"
@@ -172,7 +178,13 @@ def accounts(
         text = f"none is free of: {', '.join(empty)}"
         yield Diagnosis("accounts", Health.NOTED, text, "add some before the next tenant asks")
     by_standing = {each: oldest_first(status.accounts, each) for each in AccountUse}
-    dirty = by_standing[AccountUse.DIRTY]
+    why_left = {each.name: why for each in snapshot.members if (why := undecided(each, namespace))}
+    left = [each for each in by_standing[AccountUse.DIRTY] if each.secret_name in why_left]
+    for account in left:
+        why = why_left[account.secret_name]
+        problem = "; ".join(filter(None, (why.problem, account.key_reason)))
+        yield Diagnosis("accounts", Health.NOTED, f"{_aged([account], now)} is dirty: {problem}", why.fix)
+    dirty = [each for each in by_standing[AccountUse.DIRTY] if each not in left]
     first = dict.fromkeys(filter(None, (lacking(each.type) for each in dirty)))
     clean = ", then ".join([*first, f"`credfleet pool clean -n {namespace}`"])
     if late := [each for each in dirty if is_long(each, now)]:
@@ -190,7 +202,7 @@ def accounts(
         text = f"have an owner and no claim: {', '.join(each.secret_name for each in owned)}"
         yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` shows more")
     for account in status.accounts:
-        if account.key_phase is not None:
+        if account.key_phase is not None and account not in left:
             way = "" if account.key_phase in (KeyPhase.PREPARING, KeyPhase.PREPARED) else " --complete"
             text = f"the rotation of the key of {account.secret_name} is {account.key_phase}"
             text += f": {account.key_reason}" if account.key_reason else ""

@@ -58,7 +58,7 @@ def survey(
             left.append((member, Wiped.IN_USE, _doubled(member, twins[member.name])))
         elif (record := in_use(member, snapshot.records)) is not None:
             left.append((member, Wiped.IN_USE, _used(member, record, snapshot.namespace)))
-        elif (why := _undecided(member, body["metadata"].get("namespace", ""))) is not None:
+        elif (why := undecided(member, body["metadata"].get("namespace", ""))) is not None:
             left.append((member, Wiped.IN_USE, why))
         else:
             found.append(member)
@@ -91,8 +91,8 @@ def _used(member: Member, record: Record, namespace: str) -> Problem:
     )
 
 
-def _undecided(member: Member, namespace: str) -> Problem | None:
-    """Return why a member is left alone that was created again, or has a second key; None for another.
+def undecided(member: Member, namespace: str) -> Problem | None:
+    """Return why a dirty member is left alone that was created again, or has a second key; None for another.
 
     A cleaning with new keys ends a rotation. A command that changes the key itself could not write it.
     """

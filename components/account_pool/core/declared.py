@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from components.account_pool.core.cleaning import undecided
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import held_by, stack_of
 from components.account_pool.core.discrepancies import releases
@@ -322,9 +323,8 @@ def blocked_reason(member: Member, namespace: str, *, allow_destroy: bool = Fals
     if member.state == State.CLEANING:
         return "it is being cleaned; wait until it is done"
     if member.state == State.DIRTY and not allow_destroy:
-        return (
-            "its last tenant's resources may still be in it; run"
-            f" `credfleet pool clean -n {namespace}`, or `credfleet pool decommission {member.name}"
-            f" -n {namespace}` to give it up"
-        )
+        why = undecided(member, namespace)
+        clean = why.fix if why else f"run `credfleet pool clean -n {namespace}`"
+        give_up = f"`credfleet pool decommission {member.name} -n {namespace}`"
+        return f"its last tenant's resources may still be in it; {clean}, or {give_up} to give it up"
     return None

@@ -28,7 +28,6 @@ from components.account_pool.core.keys import (
     SHARED_CLAIMS,
 )
 from components.account_pool.core.pool_operator import PoolOperator
-from components.account_pool.core.status import status_of
 from components.connection import ClusterTarget
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from operations.pool.health import accounts, claims, held
@@ -57,7 +56,7 @@ class World:
         """Return what doctor advises of accounts and claims."""
         snapshot = PoolOperator.snapshot(ClusterTarget(), NAMESPACE)
         settings = PoolOperator.open(ClusterTarget(), NAMESPACE).settings
-        found = [*accounts(status_of(snapshot, settings), NAMESPACE, datetime.now(UTC))]
+        found = [*accounts(snapshot, settings, NAMESPACE, datetime.now(UTC))]
         found += claims(snapshot, PoolOperator.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()), NAMESPACE)
         return "\n".join(each.fix for each in found)
 

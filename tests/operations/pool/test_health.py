@@ -12,12 +12,12 @@ import pytest
 from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right
 from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.declared import blocked_reason
 from components.account_pool.core.holds import Holds
-from components.account_pool.core.keys import KEY_PHASE, POOL_STATE, STATE_BEFORE
-from components.account_pool.core.model import KeyPhase, Member, Phase
+from components.account_pool.core.keys import CREATED_AGAIN, KEY_PHASE, POOL_STATE, STATE_BEFORE
+from components.account_pool.core.model import KeyPhase, Member, Phase, State
 from components.account_pool.core.records import Record
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.core.status import status_of
 from components.account_pool.core.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import Problem
@@ -180,7 +180,7 @@ def member(name: str, labels: Mapping[str, str] | None = None, **notes: str) -> 
 
 def looked_at(*members: Member) -> list[Diagnosis]:
     now = datetime(2026, 11, 22, 3, tzinfo=UTC)
-    return [*accounts(status_of(PoolSnapshot(members, ()), PoolConfigMap()), POOL, now)]
+    return [*accounts(PoolSnapshot(members, ()), PoolConfigMap(), POOL, now)]
 
 
 def test_a_pool_with_a_free_account_has_nothing_to_say_but_its_numbers() -> None:
@@ -215,6 +215,24 @@ def test_what_needs_no_operator_is_not_told_and_a_rotation_under_way_is() -> Non
     told = {each.fix.split(" -n")[0] for each in looked_at(brought, given_up, member("free"), *rotated)}
     made, used = ("preparing", "prepared"), ("delivered --complete", "completing --complete")
     assert told == {"", *(f"`credfleet pool rotate {each}" for each in (*made, *used))}
+
+
+ENDING = {KeyPhase.PREPARING: "--abort", KeyPhase.PREPARED: "--abort", KeyPhase.DELIVERED: "--complete"}
+
+
+@pytest.mark.parametrize(("phase", "option"), ENDING.items())
+def test_dirty_account_that_no_run_cleans_yet_is_told_with_what_comes_first(
+    phase: KeyPhase, option: str
+) -> None:
+    rotated = member("m", {POOL_STATE: State.DIRTY, KEY_PHASE: phase})
+    again = member("n", {POOL_STATE: State.DIRTY}, **{CREATED_AGAIN: "true"})
+    _, *found, last = looked_at(member("free"), rotated, again)
+    fix = f"run `credfleet pool rotate m {option} -n {POOL}`, then clean again"
+    told = f"m is dirty: its key is being rotated ({phase}), so it has a second one"
+    assert [(each.text, each.fix) for each in found] == [(told, fix)]
+    assert "`credfleet pool mark-dirty n " in last.fix
+    for each, way in ((rotated, fix), (again, last.fix)):
+        assert f"; {way}, or `credfleet pool decommission {each.name}" in str(blocked_reason(each, POOL))
 
 
 def test_a_type_of_which_none_is_free_is_named() -> None:
