@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from components.documents import TooDeep, read_json
 from components.errors import CredfleetError
+from operations.cli.inputs import unreadable
 
 _FIX: Final = "give it what `pulumi preview --json` writes"
 
@@ -108,7 +109,7 @@ def parse(content: bytes, place: str) -> Digest:
     """Read a preview.
 
     place: what the content was read from, for messages.
-    Raises CredfleetError `preview-unreadable`. What is in the content is never quoted.
+    Raises CredfleetError `preview-unreadable`, and as `unreadable`. What is in the content is never quoted.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -118,7 +119,7 @@ def parse(content: bytes, place: str) -> Digest:
         where = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or part in _FIELDS)
         raise _unreadable(place, f"{where or 'the document'} is not as a preview has it") from None
     except UnicodeDecodeError:
-        raise _unreadable(place, "it is not UTF-8 text") from None
+        raise unreadable(place, "it is not UTF-8", "a file with what `pulumi preview --json` wrote") from None
     except TooDeep:
         raise _unreadable(place, "it is nested deeper than any preview") from None
 

@@ -25,7 +25,7 @@ from components.documents import read_json
 from components.errors import CredfleetError
 from components.stack_config import tenant_files
 from components.stack_config.stack import NAMESPACE, Settings
-from operations.cli.inputs import read_bytes
+from operations.cli.inputs import read_bytes, unreadable
 from operations.folders import Folders
 from operations.review.preview import Recorded, preview
 from operations.review.sealed import (
@@ -83,8 +83,9 @@ class Record(Recorded):
     @classmethod
     def read(cls, file: Path, stack: str) -> Record:
         """Read what `review export` wrote. Raises CredfleetError `record-unreadable`, and as `read_bytes`."""
+        holds = "what `credfleet review export` wrote"
         try:
-            given: Any = read_json(read_bytes(str(file), "what `credfleet review export` wrote"))
+            given: Any = read_json(read_bytes(str(file), holds))
             if given["version"] != VERSION or given["stack"] != stack:
                 raise _unreadable(file, f"it is of stack {given['stack']}, version {given['version']}")
             return cls(
@@ -96,6 +97,8 @@ class Record(Recorded):
                 given["code"],
                 Seals(**given["seals"]),
             )
+        except UnicodeDecodeError:
+            raise unreadable(str(file), "it is not UTF-8", f"a file with {holds}") from None
         except (ValueError, KeyError, TypeError):
             raise _unreadable(file, "it is not a record of a stack") from None
 
