@@ -28,6 +28,7 @@ ever holds a credential, nor words of a server that could.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -74,12 +75,21 @@ class Problem:
 
     @property
     def where(self) -> str:
-        """The place behind its file, line and column, as editors and terminals make them clickable."""
-        return self.place if self.at is None else f"{':'.join(map(str, self.at))} {self.place}"
+        """The place behind its file, line and column."""
+        return located(self.place, self.at)
 
     def within(self, place: str) -> Problem:
         """Return the same problem at another place: where what was judged is written."""
         return replace(self, place=place)
+
+
+def located(place: str, at: tuple[str, int, int] | None) -> str:
+    """Return a place behind its file, told once, line and column, as terminals make them clickable."""
+    if at is None:
+        return place
+    file = re.escape(at[0].rpartition("/")[2])
+    rest = re.sub(rf"^(\S*/)?{file}(:\d+)*(: |, | |$)", "", place)
+    return f"{':'.join(map(str, at))} {rest}".rstrip()
 
 
 class ExplainedError(Exception):

@@ -16,8 +16,7 @@ from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.steering import visible
 
-from components.documents import Unreadable
-from components.errors import ConfigurationError, CredfleetError, ExplainedError, NoReply, Problem
+from components.errors import ConfigurationError, CredfleetError, ExplainedError, NoReply, Problem, located
 from operations.cli.answer import CommandResult, write, write_json
 from operations.cli.command import Group
 from operations.cli.inputs import shown
@@ -140,9 +139,7 @@ def as_lines(error: Foreseen) -> list[str]:
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.where, p.problem, p.fix)]
         return [*problems, f"{error.problem}; {error.fix}", *_more(error)]
-    at = None if isinstance(error, Unreadable) else _at(error)
-    place = error.place if at is None else f"{':'.join(map(str, at))} {error.place}"
-    return [*_two_lines(place, error.problem, error.fix), *_more(error)]
+    return [*_two_lines(located(error.place, _at(error)), error.problem, error.fix), *_more(error)]
 
 
 def _more(error: Foreseen) -> list[str]:

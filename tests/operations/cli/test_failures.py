@@ -96,6 +96,27 @@ def test_every_problem_of_a_configuration_is_told_with_its_place_and_fix() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("a.yaml", ""),
+        ("a.yaml:3", ""),
+        ("a.yaml:3 accountId", " accountId"),
+        ("docs/a.yaml, document 1", " document 1"),
+        ("a.yaml: SecretStore/n", " SecretStore/n"),
+        ("data.yaml", " data.yaml"),
+        ("config:a.yaml", " config:a.yaml"),
+    ],
+)
+def test_file_of_a_problem_is_told_once(place: str, told: str) -> None:
+    at = ("docs/a.yaml", 3, 4)
+    expected = f"✗ docs/a.yaml:3:4{told}: it is no map\n→ write one\n"
+    error = CredfleetError(code="odd", place=place, problem="it is no map", fix="write one", at=at)
+    assert run(raise_(error)).stderr == expected
+    problem = Problem(place, "it is no map", "write one", at)
+    assert run(raise_(ConfigurationError([problem]))).stderr.startswith(expected)
+
+
 def test_ctrl_c_ends_with_the_exit_code_of_a_cancelled_update_and_says_how_to_go_on() -> None:
     result = run(raise_(KeyboardInterrupt()))
     assert result.exit_code == 8
@@ -221,7 +242,7 @@ BRING = "pool bring --tenant a --type aws --account-id 1 --namespace p --values"
 def test_path_that_cannot_be_read_ends_each_command_with_exit_code_2(typed: str, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"\xff")
     told = {"none": "no such file", ".": "it cannot be read (is a directory)"}
-    told |= {"latin": "not utf-8"} if "pool" in typed else {}
+    told |= {} if "pull-secret" in typed else {"latin": "not utf-8"}
     for name, problem in told.items():
         result = CliRunner().invoke(program, [*typed.split(), str(tmp_path / name)])
         assert (result.exit_code, problem in result.stderr.lower()) == (2, True), result.stderr

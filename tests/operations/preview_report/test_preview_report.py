@@ -317,15 +317,6 @@ def test_a_stream_that_breaks_off_is_a_failed_preview():
     assert review(parse(events({"preludeEvent": {}}), "")).failed
 
 
-def test_bytes_that_are_no_text_are_refused_as_a_file_that_cannot_be_read_is(tmp_path: Path):
-    path = tmp_path / "p.json"
-    path.write_bytes(b"\xff\xfe\x00hunter2")
-    ran = run(str(path))
-    assert (ran.code, ran.out) == (2, "")
-    assert "p.json: it cannot be read (it is not UTF-8), so" in ran.err
-    assert "hunter2" not in ran.err
-
-
 @pytest.mark.parametrize(
     "content",
     [
