@@ -6,7 +6,7 @@ import gc
 import signal
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.main import get_group_from_info
@@ -87,7 +87,6 @@ app = typer.Typer(
         "credfleet pool status             # who has which account",
         "credfleet config check            # all problems of a stack's file",
         "credfleet --install-completion    # completion for your shell",
-        "credfleet --version               # of every command",
     ),
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -96,8 +95,11 @@ app = typer.Typer(
 
 
 @app.callback()
-def _root() -> None:
+def _root(
+    *, version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False
+) -> None:
     """Make the root a group, although nothing is registered in it."""
+    del version  # the group answers it wherever it stands
 
 
 def main() -> None:

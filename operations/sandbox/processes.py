@@ -166,8 +166,12 @@ def _passphrase_file(
 
 
 def print_exports(stack: str) -> None:
-    """Print the variables as shell exports, for `eval`; the public passphrase is for the sandbox alone."""
+    """Print the variables as shell exports, for `eval`; the public passphrase is for the sandbox alone.
+
+    Raises CredfleetError as `stack_of`, but for the stack that is meant where none is named.
+    """
     folders = Folders.find(Path.cwd())
+    at_rest = _at_rest(folders, stack, os.environ) if stack == "dev" else stack_of(folders, stack)
     with ProgressLine() as progress:
         cli = pulumi_cli.find(OWNER, progress)
     furnish(folders)
@@ -175,7 +179,7 @@ def print_exports(stack: str) -> None:
     for name, value in sorted(variables.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
     taken = _TAKEN_BACK & os.environ.keys() - variables.keys()
-    if _PASSPHRASE in os.environ and is_strange(folders, stack, _at_rest(folders, stack, os.environ)):
+    if _PASSPHRASE in os.environ and is_strange(folders, stack, at_rest):
         taken |= {_PASSPHRASE}
     for name in sorted(taken):
         typer.echo(f"unset {name}")

@@ -107,6 +107,14 @@ def test_the_exports_are_the_same_in_a_shell_that_has_them(monkeypatch: pytest.M
     assert exports() == first
 
 
+def test_there_are_no_exports_for_a_stack_that_is_not_there(project: Path) -> None:
+    refused = run("env", "--stack", "nope")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "there is no stack nope" in refused.stderr
+    (project / "Pulumi.dev.yaml").unlink()
+    assert "PULUMI_BACKEND_URL" in exports()
+
+
 def test_the_exports_leave_a_passphrase_of_the_users_alone() -> None:
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in exports()
 
@@ -117,6 +125,7 @@ def public(project: Path) -> Path:
     file = Folders(project).dev_passphrase
     file.parent.mkdir(parents=True)
     file.write_text("public\n")
+    (project / "Pulumi.prod.yaml").touch()
     return file
 
 

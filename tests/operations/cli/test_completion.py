@@ -37,3 +37,4 @@ def test_a_shell_is_offered_no_stack_where_there_is_no_project(
 def test_every_command_says_its_version(line: list[str]) -> None:
     told = CliRunner().invoke(app, line)
     assert (told.exit_code, told.stdout.split()[0]) == (0, "credfleet")
+    assert "  --version  " in CliRunner().invoke(app, ["--help"]).stdout

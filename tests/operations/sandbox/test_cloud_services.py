@@ -81,6 +81,7 @@ def test_ports_that_a_file_leaves_open_are_told_to_a_shell_by_variables(
     assert "ARM_METADATA_HOSTNAME" not in variables, "its port is in the file"
     assert (folders.project / "Pulumi.dev.yaml").read_text() == text
 
+    (folders.project / "Pulumi.prod.yaml").touch()
     monkeypatch.setenv("HYPERFLEET_API_URL", "http://of-a-former-stack")
     assert "unset HYPERFLEET_API_URL\n" in run("env", "--stack", "prod").stdout
 
