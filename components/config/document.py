@@ -67,6 +67,16 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Pr
         _take_out(document, (fault["loc"] for fault in faults))
 
 
+def unfit_values(model: type[BaseModel], document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with single values of a document, not what maps of it lack or may not have both."""
+    try:
+        model.model_validate(document)
+    except ValidationError as error:
+        for fault in error.errors(include_url=False):
+            if not isinstance(fault["input"], dict):
+                yield _problem(fault, model, lambda path: config_path(str(path[0]), *path[1:]))
+
+
 def problems_of(
     error: ValidationError, model: type[BaseModel], place: str = "", otherwise: str = _SEE
 ) -> Iterator[Problem]:

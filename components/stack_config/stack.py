@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -20,7 +21,7 @@ from components.account_pool.rules import Pool
 from components.account_pool.settings import AccountPool, Slot
 from components.account_pool.settings_review import Stated, review_accounts, review_pool
 from components.aso_credentials.settings import AsoCredentials
-from components.config.document import read_as_meant, well_formed, without_values
+from components.config.document import read_as_meant, unfit_values, well_formed, without_values
 from components.config.field_types import ConfigModel, FilePath, Flag, Name, config_error
 from components.config.places import begins, locate
 from components.config.section import (
@@ -52,7 +53,7 @@ from components.stack_config.review import (
     usable_namespaces,
 )
 from components.stack_config.tenant_files import KEY as TENANTS_FROM
-from components.stack_config.tenant_files import read_tenants
+from components.stack_config.tenant_files import TenantFiles, read_tenants
 
 NAMESPACE: Final = "credfleet:"
 _CANCELLED_CALLS: Final = ("Exception: context canceled", "Resource monitor has terminated, shutting down")
@@ -174,7 +175,7 @@ class Settings(ConfigModel):
         is_ours = Stacks.read(root).tenants_of(stack)
         files = read_tenants(document.get(TENANTS_FROM), root, is_ours)
         rows = _joined(document, root)
-        strange = tuple(files.join(document))
+        strange = (*files.join(document), *_unfit_in_classes(files))
         misspelt = (*read_as_meant(cls, document), *read_certificates(document, root))
         rows = rows or _joined(document, root) or _Rows()
         stated = _stated(document, rows)
@@ -311,6 +312,14 @@ def _joined(document: Mapping[str, Any], root: Path) -> _Rows | None:
             members[row.name] = row.entry
             declared[place] = row
     return _Rows(existing, declared, problems)
+
+
+def _unfit_in_classes(files: TenantFiles) -> Iterator[Problem]:
+    """Yield what is unfit in classes that no tenant has; what lacks there, such a tenant would say."""
+    for each in files.idle:
+        alone, document = TenantFiles((each,)), dict[str, Any]()
+        deque(alone.join(document), maxlen=0)
+        yield from alone.located(unfit_values(Settings, document))
 
 
 def _in_rows(problems: Iterable[Problem], rows: _Rows) -> Iterator[Problem]:

@@ -41,12 +41,13 @@ _NO_NAMES: Final = (
 class TenantFiles:
     """The files that could be read, and what is wrong with those that could not.
 
-    others: those of tenants in the same folder that are another stack's.
+    others: those of tenants in the same folder that are another stack's. idle: classes that no tenant has.
     """
 
     files: Sequence[TenantFile] = ()
     unreadable: Sequence[Problem] = ()
     others: Sequence[TenantFile] = ()
+    idle: Sequence[TenantFile] = ()
 
     def digest(self, further: Iterable[object]) -> str:
         """Return a digest of what the files say, as the state keeps it; empty where nothing is said.
@@ -166,7 +167,10 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         below = (own, classes.get(str(own.data.get(CLASS, ""))), of_all)
         found.append(TenantFile(name, f"{given}/{name}", root, [each for each in below if each]))
     ours = tuple(each for each in found if is_ours(each.name))
-    return TenantFiles(ours, tuple(problems), tuple(each for each in found if not is_ours(each.name)))
+    others = tuple(each for each in found if not is_ours(each.name))
+    taken = {str(each.data.get(CLASS)) for each in found}
+    idle = [TenantFile(name, "", root, (layer,)) for name, layer in classes.items() if name not in taken]
+    return TenantFiles(ours, tuple(problems), others, idle)
 
 
 def _read_inside(path: Path, folder: Path) -> Document:

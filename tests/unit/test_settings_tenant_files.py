@@ -443,6 +443,17 @@ def test_a_class_is_taken_only_by_who_names_it(tmp_path: Path) -> None:
     assert not settings.tenants["acme"].accounts
 
 
+def test_class_that_no_tenant_has_is_judged_but_for_what_its_tenants_would_say(tmp_path: Path) -> None:
+    silver: dict[str, Any] = {"accounts": {"aws": {"limit": "5", "spil": True, "deliverTo": {"shape": {}}}}}
+    silver["secretStores"] = {"stores": {"x": {"cluster": True, "refreshInterval": 5}}}
+    defaults = {"classes": {"gold": {}, "silver": silver}}
+    acme = {"namespace": "tenant-acme", "class": "gold"}
+    problems = told(tmp_path, written(tmp_path, acme=acme, _defaults=defaults))
+    lines = (tmp_path / "tenants/_defaults.yaml").read_text().splitlines()
+    found = [lines[each.at[1] - 1].split()[0] for each in problems if each.at]
+    assert found == ["limit:", "spil:", "refreshInterval:"]
+
+
 def test_a_tenants_file_is_no_link_out_of_the_folder(tmp_path: Path) -> None:
     values = written(tmp_path, acme={"namespace": "tenant-acme"})
     (tmp_path / "outside.yaml").write_text("hunter2: 1\n")
