@@ -28,10 +28,10 @@ def explain(
         typer.Argument(metavar="FILE", help="Kubernetes YAML, or a folder of it. - is standard input."),
     ],
     operator_namespace: Annotated[
-        str, typer.Option("--operator-namespace", metavar="NAMESPACE", help="Namespace of the operator.")
+        str, typer.Option(metavar="NAMESPACE", help="Namespace of the operator.")
     ] = OPERATOR_NAMESPACE,
     operator_account: Annotated[
-        str, typer.Option("--operator-account", metavar="NAME", help="ServiceAccount of the operator.")
+        str, typer.Option(metavar="NAME", help="ServiceAccount of the operator.")
     ] = OPERATOR_ACCOUNT,
     multi_env: Annotated[
         bool, typer.Option("--multi-env", help="The operator runs with ALLOW_MULTI_ENV_MANAGEMENT=true.")

@@ -26,8 +26,7 @@ def bootstrap(
     stack: StackOption = "prod",
     *,
     repo: Annotated[
-        str | None,
-        typer.Option("--repo", metavar="OWNER/REPO", help="GitHub repository of the workflows."),
+        str | None, typer.Option(metavar="OWNER/REPO", help="GitHub repository of the workflows.")
     ] = None,
     wanted: Annotated[
         Literal["commands", "terraform", "yaml"],

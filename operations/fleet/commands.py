@@ -51,9 +51,7 @@ def split(
     *,
     by: Annotated[
         int | None,
-        typer.Option(
-            "--by", min=1, help="Maximum tenants of a stack. [default: as in stacks.yaml, otherwise 100]"
-        ),
+        typer.Option(min=1, help="Maximum tenants of a stack. [default: as in stacks.yaml, otherwise 100]"),
     ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Write stacks.yaml and the new stacks' files, and move the state.")

@@ -55,7 +55,7 @@ def status(
     all_: Annotated[
         bool, typer.Option("--all", "-A", help="Every pool of the cluster that you can read.")
     ] = False,
-    by: Annotated[By | None, typer.Option("--by", help="Group by tenant, stack, or type.")] = None,
+    by: Annotated[By | None, typer.Option(help="Group by tenant, stack, or type.")] = None,
     where: PoolToRead,
 ) -> CommandResult:
     """Show who has which account since when, and what is free.
@@ -79,8 +79,7 @@ def claim(
     asked: ClaimOptions,
     *,
     wait: Annotated[
-        str | None,
-        typer.Option("--wait", metavar="TIME", help="Time to wait for a free account: 30s, 10m, 2h."),
+        str | None, typer.Option(metavar="TIME", help="Time to wait for a free account: 30s, 10m, 2h.")
     ] = None,
     where: NamedPool,
 ) -> CommandResult:
@@ -157,7 +156,7 @@ def metrics(where: PoolToRead) -> CommandResult:
 def serve(
     *,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Address to listen on.")
+        str, typer.Option(metavar="HOST:PORT", help="Address to listen on.")
     ] = "127.0.0.1:9469",
     where: PoolToRead,
 ) -> CommandResult:
@@ -367,9 +366,7 @@ def import_(
     values: Annotated[
         str,
         typer.Option(
-            "--values",
-            metavar="FOLDER",
-            help="Folder with NAME.json for each account. - reads one JSON object of all.",
+            metavar="FOLDER", help="Folder with NAME.json for each account. - reads one JSON object of all."
         ),
     ],
     update: UpdateOption = False,

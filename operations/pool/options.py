@@ -61,29 +61,22 @@ class ClaimOptions:
         str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
     ] = None
     plan: Annotated[
-        str | None,
-        typer.Option("--plan", help="Plan instead of a type. The rules of the stack select the pool."),
+        str | None, typer.Option(help="Plan instead of a type. The rules of the stack select the pool.")
     ] = None
-    region: Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")] = None
-    hyperscaler_region: Annotated[
-        str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
-    ] = None
-    hyperscaler: Annotated[
-        str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any cloud.")
-    ] = None
+    region: Annotated[str | None, typer.Option(help="Platform region of the plan.")] = None
+    hyperscaler_region: Annotated[str | None, typer.Option(help="Hyperscaler region of the plan.")] = None
+    hyperscaler: Annotated[str | None, typer.Option(help="Cloud, for a plan that runs on any cloud.")] = None
     shared: Annotated[
         bool, typer.Option("--shared", help="Claim a place on a shared account. --slot names it.")
     ] = False
     slot: Annotated[
-        str | None, typer.Option("--slot", help="Slot of the claim. [default: the stack's, otherwise main]")
+        str | None, typer.Option(help="Slot of the claim. [default: the stack's, otherwise main]")
     ] = None
     spill: Annotated[
         bool, typer.Option("--spill", help="Claim one more account if those of the slot are full.")
     ] = False
     partition: PartOption = None
-    holder: Annotated[str | None, typer.Option("--holder", help="Holder of the account. [default: cli]")] = (
-        None
-    )
+    holder: Annotated[str | None, typer.Option(help="Holder of the account. [default: cli]")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +87,7 @@ class ReleaseOptions(ClaimOptions):
     stack_gone: Annotated[
         str | None,
         typer.Option(
-            "--stack-gone",
-            metavar="STACK",
-            help="Instead: all claims of a deleted stack. Only shows them without --yes.",
+            metavar="STACK", help="Instead: all claims of a deleted stack. Only shows them without --yes."
         ),
     ] = None
 
@@ -106,13 +97,12 @@ class CleaningOptions:
     """Which accounts are cleaned, by whom and by what commands, and how much a run may take on itself."""
 
     type: OnlyTypeOption = None
-    cleaner: Annotated[
-        str, typer.Option("--cleaner", help="Id of this cleaner. It continues its own dead runs.")
-    ] = f"cli@{platform.node()}"
+    cleaner: Annotated[str, typer.Option(help="Id of this cleaner. It continues its own dead runs.")] = (
+        f"cli@{platform.node()}"
+    )
     take_over: Annotated[
         list[str] | None,
         typer.Option(
-            "--take-over",
             metavar="ACCOUNT",
             help="Account of a run on another host. Its command must rotate the credential.",
         ),
@@ -126,19 +116,13 @@ class CleaningOptions:
         ),
     ] = None
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="Maximum time of the command for one account.")
+        str, typer.Option(metavar="TIME", help="Maximum time of the command for one account.")
     ] = "30m"
-    at_once: Annotated[
-        int, typer.Option("--at-once", min=1, max=64, help="Accounts to clean in parallel.")
-    ] = 1
-    attempts: Annotated[
-        int, typer.Option("--attempts", min=1, max=20, help="Maximum attempts for one account.")
-    ] = 1
-    cooldown: Annotated[
-        str, typer.Option("--cooldown", metavar="TIME", help="Time between two attempts.")
-    ] = "1m"
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="Accounts to clean in parallel.")] = 1
+    attempts: Annotated[int, typer.Option(min=1, max=20, help="Maximum attempts for one account.")] = 1
+    cooldown: Annotated[str, typer.Option(metavar="TIME", help="Time between two attempts.")] = "1m"
     within: Annotated[
-        str, typer.Option("--within", metavar="TIME", help="Time after which no more accounts are started.")
+        str, typer.Option(metavar="TIME", help="Time after which no more accounts are started.")
     ] = "24h"
 
 
@@ -151,16 +135,11 @@ class RotationOptions:
     ] = None
     type: OnlyTypeOption = None
     older_than: Annotated[
-        int | None,
-        typer.Option("--older-than", metavar="DAYS", min=1, help="Only keys that are at least this old."),
+        int | None, typer.Option(metavar="DAYS", min=1, help="Only keys that are at least this old.")
     ] = None
     values: Annotated[
         str | None,
-        typer.Option(
-            "--values",
-            metavar="FILE",
-            help="New key that you created, for one account. - is standard input.",
-        ),
+        typer.Option(metavar="FILE", help="New key that you created, for one account. - is standard input."),
     ] = None
     complete: Annotated[
         bool,
@@ -173,11 +152,7 @@ class RotationOptions:
     who: Annotated[bool, typer.Option("--who", help="Only show who can still use the former key.")] = False
     take_over: Annotated[
         list[str] | None,
-        typer.Option(
-            "--take-over",
-            metavar="ACCOUNT",
-            help="Account of a run on another host that has ended.",
-        ),
+        typer.Option(metavar="ACCOUNT", help="Account of a run on another host that has ended."),
     ] = None
 
 
@@ -185,9 +160,9 @@ class RotationOptions:
 class AdoptionOptions:
     """Under which slots and holders accounts that have only an owner's label are claimed."""
 
-    organization: Annotated[
-        str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
-    ] = "organization"
+    organization: Annotated[str, typer.Option(help="Organization of the stack, part of its holder ids.")] = (
+        "organization"
+    )
     mapped: Annotated[
         list[str] | None,
         typer.Option(
@@ -196,9 +171,9 @@ class AdoptionOptions:
             help="Slot of a tenant's account. Can be repeated.",
         ),
     ] = None
-    slot: Annotated[str | None, typer.Option("--slot", help="Slot of every other account.")] = None
+    slot: Annotated[str | None, typer.Option(help="Slot of every other account.")] = None
     holder: Annotated[
-        str | None, typer.Option("--holder", help="Holder of what the stack does not claim. [default: cli]")
+        str | None, typer.Option(help="Holder of what the stack does not claim. [default: cli]")
     ] = None
 
 
@@ -208,18 +183,13 @@ class BringingOptions:
 
     tenant: TenantOption
     type: Annotated[str, typer.Option("--type", "-t", help="Type of the account.")]
-    account_id: Annotated[str, typer.Option("--account-id", help="Id of the account at its cloud.")]
+    account_id: Annotated[str, typer.Option(help="Id of the account at its cloud.")]
     values: Annotated[
         str,
-        typer.Option(
-            "--values",
-            metavar="FILE",
-            help="JSON object of strings with the credential. - is standard input.",
-        ),
+        typer.Option(metavar="FILE", help="JSON object of strings with the credential. - is standard input."),
     ]
     partition: PartOption = None
     update: UpdateOption = False
     expires_at: Annotated[
-        str | None,
-        typer.Option("--expires-at", metavar="TIME", help="End of the credential: 2027-01-31."),
+        str | None, typer.Option(metavar="TIME", help="End of the credential: 2027-01-31.")
     ] = None

@@ -41,20 +41,17 @@ def init(
     rooms: Annotated[
         str | None,
         typer.Option(
-            "--rooms",
             metavar="ROOM,…",
             help="Components of stack dev: accountPool, asoCredentials, pullSecrets, services, secretStores.",
         ),
     ] = None,
-    cloud: Annotated[Cloud | None, typer.Option("--cloud", help="Cloud of the accounts.")] = None,
+    cloud: Annotated[Cloud | None, typer.Option(help="Cloud of the accounts.")] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="CONTEXT", help="Context of your cluster, for a stack prod."),
+        str | None, typer.Option(metavar="CONTEXT", help="Context of your cluster, for a stack prod.")
     ] = None,
     secrets_provider: Annotated[
         str | None,
         typer.Option(
-            "--secrets-provider",
             metavar="URL",
             help="Secrets provider of stack prod: passphrase, awskms://…, azurekeyvault://…, gcpkms://….",
         ),

@@ -50,8 +50,7 @@ def check(
     ],
     *,
     cluster_id: Annotated[
-        str | None,
-        typer.Option("--cluster-id", help="Also check this cluster id, and show the name of the entry."),
+        str | None, typer.Option(help="Also check this cluster id, and show the name of the entry.")
     ] = None,
     strict: Annotated[
         bool,
@@ -110,7 +109,7 @@ def observe(
     *,
     stack: StackOption = "dev",
     api_url: Annotated[
-        str | None, typer.Option("--api-url", metavar="URL", help="Instead of pullSecrets.hyperfleet.apiUrl.")
+        str | None, typer.Option(metavar="URL", help="Instead of pullSecrets.hyperfleet.apiUrl.")
     ] = None,
 ) -> CommandResult:
     """Write the state of a stack's clusters in HyperFleet to the file of pullSecrets.adaptersFrom.

@@ -15,10 +15,7 @@ class UpRun:
 
     stack: StackOption = "dev"
     kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            "--kubeconfig", metavar="FILE", help="Your own cluster, instead of the one of the sandbox."
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Your own cluster, instead of the one of the sandbox.")
     ] = None
     yes: YesOption = False
     parallel: Annotated[int, typer.Option("--parallel", "-p", min=1, help="Maximum steps in parallel.")] = 16
