@@ -6,7 +6,9 @@ import base64
 import hashlib
 import json
 import re
+import sys
 import uuid
+from collections.abc import Callable
 from typing import Final
 
 NAMESPACE_LIMIT: Final = 63
@@ -18,15 +20,6 @@ OBJECT_NAME_LIMIT: Final = 253
 LABEL_VALUE_LIMIT: Final = 63
 """Characters of a label's value, and of the part of a label's key behind its prefix."""
 
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_DATA_KEY = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+")
-_GCP_REGION = re.compile(
-    r"(africa|asia|australia|europe|me|northamerica|southamerica|us)"
-    r"-(north|south|east|west|central|(north|south)(east|west))[1-9][0-9]?"
-)
-_GCP_PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
 GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 """A GUID in either case, as a pattern."""
 
@@ -45,45 +38,36 @@ TENANT_NAMESPACE_END: Final = "-namespace"
 """Type of the resource of a tenant's namespace, and how its logical name ends, after the tenant's."""
 
 
-def is_guid(text: str) -> bool:
-    """Whether a text is a GUID and nothing else."""
-    return re.fullmatch(GUID, text) is not None
+def matching(form: str, most: int = sys.maxsize) -> Callable[[str], bool]:
+    """Return whether a text is of a form, from end to end, and of so many characters at most."""
+    pattern = re.compile(form)
+    return lambda text: len(text) <= most and pattern.fullmatch(text) is not None
 
 
-def is_gcp_project(text: str) -> bool:
-    """Whether it can be the id of a project of Google Cloud, of a domain as well (`example.com:project`)."""
-    return _GCP_PROJECT.fullmatch(text) is not None
-
-
-def is_gcp_region(text: str) -> bool:
-    """Whether it can be a region of Google Cloud: no zone, no multi-region, and no other cloud's."""
-    return _GCP_REGION.fullmatch(text) is not None
-
-
-def is_namespace(text: str) -> bool:
-    """Whether Kubernetes takes the text as the name of a namespace."""
-    return len(text) <= NAMESPACE_LIMIT and _DNS_LABEL.fullmatch(text) is not None
-
-
-def is_object_name(text: str) -> bool:
-    """Whether Kubernetes takes the text as the name of a Secret or ConfigMap."""
-    return len(text) <= OBJECT_NAME_LIMIT and _DNS_SUBDOMAIN.fullmatch(text) is not None
-
-
-def is_label_value(text: str) -> bool:
-    """Whether Kubernetes takes the text as a label's value; the empty value is not one of ours."""
-    return len(text) <= LABEL_VALUE_LIMIT and _LABEL_WORD.fullmatch(text) is not None
+is_guid: Final = matching(GUID)
+"""Whether a text is a GUID and nothing else."""
+is_gcp_project: Final = matching("([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
+"""Whether it can be the id of a project of Google Cloud, of a domain as well (`example.com:project`)."""
+is_gcp_region: Final = matching(
+    r"(africa|asia|australia|europe|me|northamerica|southamerica|us)"
+    r"-(north|south|east|west|central|(north|south)(east|west))[1-9][0-9]?"
+)
+"""Whether it can be a region of Google Cloud: no zone, no multi-region, and no other cloud's."""
+_DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+is_namespace: Final = matching(_DNS_LABEL, NAMESPACE_LIMIT)
+"""Whether Kubernetes takes the text as the name of a namespace."""
+is_object_name: Final = matching(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*", OBJECT_NAME_LIMIT)
+"""Whether Kubernetes takes the text as the name of a Secret or ConfigMap."""
+is_label_value: Final = matching("[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", LABEL_VALUE_LIMIT)
+"""Whether Kubernetes takes the text as a label's value; the empty value is not one of ours."""
+is_data_key: Final = matching(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+", OBJECT_NAME_LIMIT)
+"""Whether Kubernetes takes the text as a key of a Secret's `data`."""
 
 
 def is_label_key(text: str) -> bool:
     """Whether Kubernetes takes the text as a label's key: a word, behind `<DNS subdomain>/` or bare."""
     prefix, slash, word = text.rpartition("/")
     return is_label_value(word) and (not slash or is_object_name(prefix))
-
-
-def is_data_key(text: str) -> bool:
-    """Whether Kubernetes takes the text as a key of a Secret's `data`."""
-    return len(text) <= OBJECT_NAME_LIMIT and _DATA_KEY.fullmatch(text) is not None
 
 
 def tenant_label(tenant: str) -> str:

@@ -37,6 +37,7 @@ from components.config.field_types import (
     Positive,
     Region,
     Text,
+    as_named,
     config_error,
     exactly_one,
     must,
@@ -57,10 +58,6 @@ Cloud = Annotated[
         f"name one of them, or {ANY} where who asks chooses",
     ),
 ]
-
-
-def _as_delivery(given: object) -> object:
-    return {"name": given} if isinstance(given, str) else given
 
 
 class Slot(ConfigModel):
@@ -98,7 +95,7 @@ class Slot(ConfigModel):
         description="Whether an update fails when it cannot be served, instead of going on without it.",
     )
     deliver_to: Annotated[
-        Delivery | None, BeforeValidator(_as_delivery, json_schema_input_type=Delivery | str | None)
+        Delivery | None, BeforeValidator(as_named, json_schema_input_type=Delivery | str | None)
     ] = Field(default=None, description="Copy of its Secret in the tenant's namespace, or just its name.")
 
     def pool(self, rules: Ruleset) -> Pool | Fault:

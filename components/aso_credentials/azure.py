@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from components.naming import GUID, is_guid
+from components.naming import GUID, is_guid, matching
 
 AUDIENCE: Final = "api://AzureADTokenExchange"
 """The one audience that Entra's token exchange takes."""
@@ -22,8 +22,6 @@ SUBJECT: Final = "system:serviceaccount:"
 
 _LONGEST: Final = 600
 """Characters of an issuer or a subject."""
-
-_NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,119}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +36,8 @@ class Federation:
     subject: str
 
 
-def is_federation_name(text: str) -> bool:
-    """Whether Azure takes the text as the name of a federated credential."""
-    return _NAME.fullmatch(text) is not None
+is_federation_name: Final = matching("[A-Za-z0-9][-A-Za-z0-9_]{2,119}")
+"""Whether Azure takes the text as the name of a federated credential."""
 
 
 def federation_name(subject: str, issuer: str | None = None) -> str:

@@ -13,16 +13,14 @@ from pydantic_core import PydanticCustomError
 
 from components.durations import DURATION, moment
 from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
-from components.naming import is_label_key, is_label_value, is_namespace, is_object_name
+from components.naming import is_label_key, is_label_value, is_namespace, is_object_name, matching
 
 CONFIG_ERROR: Final = "unfit"
 """The kind of pydantic error that carries a problem and a fix of ours."""
 
-_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
+_WORD: Final = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?"
 _UNFILLED = re.compile(r"\$\(|\$\{|\{\{")
-_REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
 _FILE_NAME = re.compile(r"[-a-z0-9.]{1,253}")
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TAKEN = re.compile(r"(credfleet|external-secrets)\.io/|^(hyperscaler-type|tenant-name|eu-access|shared)$")
 _NOTED = re.compile(r"(credfleet|external-secrets)\.io/|^kubectl\.kubernetes\.io/last-applied-configuration$")
 _RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.removeprefix(PREFIX)})
@@ -39,7 +37,7 @@ class ConfigModel(BaseModel):
 def named_in(text: str) -> str:
     """Return a reference as a message may quote it: nothing of what is neither name nor path."""
     parts = (part for part in text.split("/") if part not in ("", ".", ".."))
-    return text if all(map(_WORD.fullmatch, parts)) else ""
+    return text if all(map(matching(_WORD), parts)) else ""
 
 
 def config_error(problem: str, fix: str) -> PydanticCustomError:
@@ -105,7 +103,7 @@ ObjectName: TypeAlias = Annotated[
 Name: TypeAlias = Annotated[
     str,
     must(
-        lambda text: _WORD.fullmatch(text) is not None,
+        matching(_WORD),
         "references are made of this name, so it has up to 128 letters, digits and, inside, '-', '_' and '.'",
         "rename it, such as acme",
     ),
@@ -156,7 +154,7 @@ PartitionValue: TypeAlias = Annotated[
 Region: TypeAlias = Annotated[
     str,
     must(
-        lambda text: _REGION.fullmatch(text) is not None,
+        matching("[a-z0-9][-a-z0-9]*"),
         "a region has a-z, 0-9 and '-' only, and may become part of a pool's type",
         "write it such as europe-west1 or cf-eu11",
     ),
@@ -172,7 +170,7 @@ Text: TypeAlias = Annotated[
 ClusterUid: TypeAlias = Annotated[
     str,
     must(
-        lambda text: _UUID.fullmatch(text) is not None,
+        matching("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
         "must be the uid of the cluster's namespace kube-system",
         "take it from: kubectl get namespace kube-system -o jsonpath={.metadata.uid}",
     ),
@@ -204,6 +202,11 @@ def refused_if(holds: Callable[[Any], object], problem: str, fix: str) -> Any:
         return entry
 
     return model_validator(mode="after")(check)
+
+
+def as_named(given: object) -> object:
+    """Return an entry that is only its name as one that says so."""
+    return {"name": given} if isinstance(given, str) else given
 
 
 def exactly_one(problem: str, fix: str, *fields: str) -> Any:

@@ -23,6 +23,7 @@ from components.config.field_types import (
     Positive,
     Region,
     Text,
+    as_named,
     config_error,
     exactly_one,
     is_of_the_cluster,
@@ -104,10 +105,6 @@ class EntryProject(ConfigModel):
     )
 
 
-def _as_project(given: object) -> object:
-    return {"name": given} if isinstance(given, str) else given
-
-
 class ClusterEntry(ConfigModel):
     """A cluster of HyperFleet, and the pull secret it gets."""
 
@@ -121,7 +118,7 @@ class ClusterEntry(ConfigModel):
     region: Region | None = Field(default=None, description="Region of the cluster, for the templates.")
     provider: Text = Field(default=GOOGLE, description="Cloud of the cluster; only gcp gets a pull secret.")
     project: Annotated[
-        EntryProject | None, BeforeValidator(_as_project, json_schema_input_type=EntryProject | str | None)
+        EntryProject | None, BeforeValidator(as_named, json_schema_input_type=EntryProject | str | None)
     ] = Field(default=None, description="Project of Google Cloud that holds the entry, or just its id.")
     pull_secret_from: CredentialFrom = Field(
         default=None, description="Name of an entry of credentials, or where it is; stored byte for byte."

@@ -30,6 +30,7 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, ProviderKind, is_clusterwide
 from components.secret_stores.rewriting import ESO
+from components.stack_config.store_logins import as_map
 from operations.cli.inputs import place_of, read_yaml
 
 
@@ -59,7 +60,7 @@ class _Reading:
         api_version, kind = str(document.get("apiVersion", "")), str(document.get("kind", ""))
         if self.takes_old and api_version == _OLD and (ESO, kind) in _READERS:
             api_version, document = ESO, {**document, "apiVersion": ESO}
-            for key in _map(_map(document.get("spec")).get("provider")):
+            for key in as_map(as_map(document.get("spec")).get("provider")):
                 if isinstance(gone := KINDS.embedded(key), Problem):
                     self.problems.append(gone.within(f"{place}: spec.provider"))
         if (api_version, kind) == ("v1", "List"):
@@ -76,7 +77,7 @@ class _Reading:
             return
         is_provider = isinstance(reader, ProviderKind)
         namespaced = not is_clusterwide(api_version) if is_provider else reader is SecretStore
-        metadata = _map(document.get("metadata"))
+        metadata = as_map(document.get("metadata"))
         name, namespace = metadata.get("name"), metadata.get("namespace")
         title = "/".join(str(part) for part in (kind, namespace, name) if part)
         place = f"{place}: {title}"
@@ -131,7 +132,7 @@ class _Reading:
                 self._once(self.stores, place, store.title, store)
                 self._check_embedded(place, store)
             else:
-                labels = _map(_map(document.get("metadata")).get("labels"))
+                labels = as_map(as_map(document.get("metadata")).get("labels"))
                 if not all(isinstance(value, str) for value in labels.values()):
                     self.refuse(f"{place}: metadata.labels", "a label's value is text", "write it in quotes")
                 self._once(self.namespaces, place, name, {NAME_LABEL: name, **labels})
@@ -253,7 +254,3 @@ def _reader(api_version: str, kind: str) -> _Reader | Problem:
 def _problems(error: ValidationError, place: str, prefix: str, root: type[BaseModel]) -> Iterator[Problem]:
     for problem in problems_of(error, root, prefix, otherwise=AS_ESO):
         yield problem.within(f"{place}: {problem.place}")
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
