@@ -41,6 +41,7 @@ from components.config.field_types import (
     config_error,
     exactly_one,
     must,
+    optional,
     refused_if,
 )
 from components.config.section import Written
@@ -72,20 +73,16 @@ class Slot(ConfigModel):
         "leave them out, or give plan instead of type",
     )
     previously: FormerNames = ()
-    type: PoolType | None = Field(
-        default=None, description="Type of the account, such as aws or gcp_cf-sa30."
-    )
-    plan: Text | None = Field(default=None, description="Plan; accountPool.rules choose the type.")
-    region: Region | None = Field(default=None, description="Platform region of the plan (PR in rules).")
-    hyperscaler_region: Region | None = Field(
-        default=None, description="Hyperscaler region of the plan (HR in rules)."
-    )
-    hyperscaler: Text | None = Field(default=None, description="Cloud, for a plan that runs on any.")
+    type: PoolType | None = optional("Type of the account, such as aws or gcp_cf-sa30.")
+    plan: Text | None = optional("Plan; accountPool.rules choose the type.")
+    region: Region | None = optional("Platform region of the plan (PR in rules).")
+    hyperscaler_region: Region | None = optional("Hyperscaler region of the plan (HR in rules).")
+    hyperscaler: Text | None = optional("Cloud, for a plan that runs on any.")
     partition: Partition = Field(
         {}, description="Values of the pool's partition keys; an absent key means without."
     )
-    release_policy: Policy | None = Field(default=None, description="State of the account after its release.")
-    limit: Count | None = Field(default=None, description="Maximum consumers of the claim.")
+    release_policy: Policy | None = optional("State of the account after its release.")
+    limit: Count | None = optional("Maximum consumers of the claim.")
     spill: Flag = Field(
         default=False,
         description="Whether it gets one more account when the limit of those it has is reached.",
@@ -96,7 +93,7 @@ class Slot(ConfigModel):
     )
     deliver_to: Annotated[
         Delivery | None, BeforeValidator(as_named, json_schema_input_type=Delivery | str | None)
-    ] = Field(default=None, description="Copy of its Secret in the tenant's namespace, or just its name.")
+    ] = optional("Copy of its Secret in the tenant's namespace, or just its name.")
 
     def pool(self, rules: Ruleset) -> Pool | Fault:
         """Return which pool serves it."""
@@ -146,15 +143,13 @@ class Member(ConfigModel):
         default=False,
         description="Whether its Secret stays when the entry goes, for a reference to take.",
     )
-    tenant: Name | None = Field(default=None, description="Its tenant, for a bring-your-own account.")
+    tenant: Name | None = optional("Its tenant, for a bring-your-own account.")
     partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
-    shared_capacity: Positive | None = Field(default=None, description="Maximum claims of a shared account.")
+    shared_capacity: Positive | None = optional("Maximum claims of a shared account.")
     internal: Flag = Field(
         default=False, description="Kept out of the pool; only its own tenant may claim it."
     )
-    expires_at: Moment | None = Field(
-        default=None, description='When its credential ends: "2027-01-31", or a time with its zone.'
-    )
+    expires_at: Moment | None = optional('When its credential ends: "2027-01-31", or a time with its zone.')
 
     @property
     def declared(self) -> DeclaredMember:
@@ -177,9 +172,7 @@ class Labels(ConfigModel):
 
     type: LabelKey = Field(default=HYPERSCALER_TYPE, description="Type of the account.")
     tenant: LabelKey = Field(default=TENANT_NAME, description="Its owner.")
-    dirty: LabelKey | None = Field(
-        default=None, description="`true` if the account must be cleaned; absent: only credfleet's own."
-    )
+    dirty: LabelKey | None = optional("`true` if the account must be cleaned; absent: only credfleet's own.")
     shared: LabelKey = Field(default=SHARED, description="`true` if many tenants share the account.")
     eu_access: LabelKey = Field(
         default=EU_ACCESS, description="`true` with EU access: partition key eu-access."
@@ -219,7 +212,7 @@ class Subject(ConfigModel):
     )
     kind: Literal["User", "Group", "ServiceAccount"]
     name: Text
-    namespace: NamespaceName | None = Field(default=None, description="Namespace of a ServiceAccount.")
+    namespace: NamespaceName | None = optional("Namespace of a ServiceAccount.")
 
 
 class Consumer(ConfigModel):
@@ -242,21 +235,15 @@ class PoolCluster(ConfigModel):
     """The cluster of a pool that is another one than the stack's."""
 
     context: Text = Field(description="Context of the kubeconfig. No other one is used.")
-    kubeconfig: FilePath | None = Field(
-        default=None, description="Path of the kubeconfig; absent means KUBECONFIG."
-    )
-    uid: ClusterUid | None = Field(
-        default=None, description="uid of namespace kube-system. Another cluster is rejected."
-    )
+    kubeconfig: FilePath | None = optional("Path of the kubeconfig; absent means KUBECONFIG.")
+    uid: ClusterUid | None = optional("uid of namespace kube-system. Another cluster is rejected.")
 
 
 class Elsewhere(ConfigModel):
     """The pool of another stack."""
 
     namespace: NamespaceName = Field(description="Namespace of the pool, as its own stack names it.")
-    cluster: PoolCluster | None = Field(
-        default=None, description="Where the pool is; absent means the cluster of the stack."
-    )
+    cluster: PoolCluster | None = optional("Where the pool is; absent means the cluster of the stack.")
 
 
 class HeldPart(ConfigModel):
@@ -267,7 +254,7 @@ class HeldPart(ConfigModel):
         "a partition is held of a type, and none is named",
         "add type",
     )
-    type: PoolType | None = Field(default=None, description="Type that is held; absent: the whole pool.")
+    type: PoolType | None = optional("Type that is held; absent: the whole pool.")
     partition: Partition = Field(default={}, description="Values of partition keys, with type.")
     reason: Text = Field(description="Reason, shown to rejected claims.")
 
@@ -293,20 +280,17 @@ class AccountPool(ConfigModel):
     labels: Labels = Field(
         default=Labels(), description="Keys of the labels on the accounts, where they are not credfleet's."
     )
-    shared_capacity: Positive | None = Field(default=None, description="Default capacity of shared accounts.")
+    shared_capacity: Positive | None = optional("Default capacity of shared accounts.")
     release_policy: Policy = Field(default=Policy.CLEAN, description="Default of claims.")
     limits: Mapping[Text, Count] = Field(
         {}, description="Type, or default → maximum consumers of a claim. 0: default."
     )
-    rest_for: Duration | None = Field(
-        default=None, description="How long an account that became free rests before the next claim, as 24h."
+    rest_for: Duration | None = optional(
+        "How long an account that became free rests before the next claim, as 24h."
     )
-    key_max_age: Duration | None = Field(
-        default=None, description="Maximum age of an account's credential, as 2160h."
-    )
-    key_notice: Duration | None = Field(
-        default=None,
-        description=f"How long before its end a credential is given to no new holder; absent: {NOTICE}.",
+    key_max_age: Duration | None = optional("Maximum age of an account's credential, as 2160h.")
+    key_notice: Duration | None = optional(
+        f"How long before its end a credential is given to no new holder; absent: {NOTICE}."
     )
     consumers: Mapping[Name, Consumer] = Field(
         default={}, description="The only holders that can claim. Without any, every claimer can."
@@ -328,8 +312,8 @@ class AccountPool(ConfigModel):
         default=(), description="Parts of the pool that are held, in addition to `pool hold`."
     )
     members: Mapping[ObjectName, Member] = Field(default={}, description="Secret → account.")
-    members_from: FilePath | None = Field(
-        default=None, description="CSV of members, or a folder of such; rows without credentialsFrom exist."
+    members_from: FilePath | None = optional(
+        "CSV of members, or a folder of such; rows without credentialsFrom exist."
     )
     allow_destroy: Flag = Field(
         default=False,

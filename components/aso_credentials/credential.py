@@ -21,6 +21,7 @@ from components.config.field_types import (
     Text,
     called_first,
     exactly_one,
+    optional,
     refused_if,
 )
 from components.credentials import Credentials
@@ -51,9 +52,9 @@ class ServicePrincipal(ConfigModel):
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
     tenant_id: Guid = Field(description="Tenant of Entra.")
     client_id: Guid = Field(description="Client id of the application.")
-    secret_from: CredentialFrom = Field(default=None, description="The secret, or JSON with clientSecret.")
-    certificate_from: CredentialFrom = Field(default=None, description="PEM or PKCS12 with its private key.")
-    password_from: CredentialFrom = Field(default=None, description="Password of a PKCS12 file.")
+    secret_from: CredentialFrom = optional("The secret, or JSON with clientSecret.")
+    certificate_from: CredentialFrom = optional("PEM or PKCS12 with its private key.")
+    password_from: CredentialFrom = optional("Password of a PKCS12 file.")
 
     @property
     def sources(self) -> Mapping[str, CredentialSource]:
@@ -85,14 +86,10 @@ class WorkloadIdentity(ConfigModel):
         "give identity alone, or tenantId and clientId",
     )
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
-    identity: Name | None = Field(default=None, description="Entry of identities.")
-    tenant_id: Guid | None = Field(default=None, description="Of an identity that is not declared here.")
-    client_id: Guid | None = Field(
-        default=None, description="Of an identity that is not declared here; never its principal id."
-    )
-    service_account: ObjectName | None = Field(
-        default=None, description="ServiceAccount of strict mode; absent: aso-workload."
-    )
+    identity: Name | None = optional("Entry of identities.")
+    tenant_id: Guid | None = optional("Of an identity that is not declared here.")
+    client_id: Guid | None = optional("Of an identity that is not declared here; never its principal id.")
+    service_account: ObjectName | None = optional("ServiceAccount of strict mode; absent: aso-workload.")
 
     def proof(self, _contents: Sequence[bytes]) -> Data:
         """Return the keys of this method alone."""
@@ -133,21 +130,13 @@ class AsoCredential(ConfigModel):
         "give one of servicePrincipal, workloadIdentity and podIdentity",
         *("service_principal", "workload_identity", "pod_identity"),
     )
-    service_principal: ServicePrincipal | None = Field(
-        default=None, description="An application with a secret or a certificate."
-    )
-    workload_identity: WorkloadIdentity | None = Field(
-        default=None, description="A managed identity that trusts a ServiceAccount."
-    )
-    pod_identity: PodIdentity | None = Field(
-        default=None, description="A managed identity of the node or pod the operator runs on."
-    )
+    service_principal: ServicePrincipal | None = optional("An application with a secret or a certificate.")
+    workload_identity: WorkloadIdentity | None = optional("A managed identity that trusts a ServiceAccount.")
+    pod_identity: PodIdentity | None = optional("A managed identity of the node or pod the operator runs on.")
     additional_tenants: tuple[Tenant, ...] = Field(
         (), description="Further tenants its resources may name; *: every tenant."
     )
-    cloud: Cloud | None = Field(
-        default=None, description="Another cloud than the operator's; needs operator.multiEnv."
-    )
+    cloud: Cloud | None = optional("Another cloud than the operator's; needs operator.multiEnv.")
     allow_subscription_change: Flag = Field(
         default=False, description="Whether the subscription may change; its resources are gone already."
     )
@@ -221,7 +210,7 @@ class NamedCredential(AsoCredential):
     _keeps_its_secret = called_first("secretName")
     previously: FormerNames = ()
 
-    secret_name: ObjectName | None = Field(
-        default=None, description="Its Secret; absent: its key. Each namespace may have one of a name."
+    secret_name: ObjectName | None = optional(
+        "Its Secret; absent: its key. Each namespace may have one of a name."
     )
     namespace: NamespaceName = Field(description="Namespace of its Secret and of its resources.")

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from components.aso_credentials import keys
 from components.aso_credentials.resolution import Owner, Resource
-from components.config.field_types import ConfigModel, FilePath, ObjectName
+from components.config.field_types import ConfigModel, FilePath, ObjectName, optional
 from components.documents import Document, Step, Unreadable, read_all, render_path
 from components.errors import CredfleetError, Problem
 from components.naming import config_path, is_namespace, is_object_name
@@ -222,9 +222,7 @@ class Resources(ConfigModel):
     """A file of ASO resources, declared with the stack."""
 
     file: FilePath = Field(description="Kubernetes YAML, relative to Pulumi.yaml.")
-    credential: ObjectName | None = Field(
-        default=None, description="Entry of named; written as their annotation."
-    )
+    credential: ObjectName | None = optional("Entry of named; written as their annotation.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,23 @@ from components.aso_credentials import keys, resolution
 from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.field_types import Duration, Issuer
 from components.aso_credentials.model import Data
-from components.config.field_types import ConfigModel, Flag, NamespaceName, ObjectName, Positive, Text
+from components.config.field_types import (
+    ConfigModel,
+    Flag,
+    NamespaceName,
+    ObjectName,
+    Positive,
+    Text,
+    optional,
+)
 
 
 class FormerOperator(ConfigModel):
     """How the operator ran before, in what differs. It is trusted as well, until it was started again."""
 
-    workload_identity_mode: Literal["relaxed", "strict"] | None = Field(
-        default=None, description="Whose token identities trusted."
-    )
-    issuer: Issuer | None = Field(default=None, description="OIDC issuer URL that the cluster had.")
-    service_account: ObjectName | None = Field(default=None, description="ServiceAccount it ran as.")
+    workload_identity_mode: Literal["relaxed", "strict"] | None = optional("Whose token identities trusted.")
+    issuer: Issuer | None = optional("OIDC issuer URL that the cluster had.")
+    service_account: ObjectName | None = optional("ServiceAccount it ran as.")
 
 
 class Operator(ConfigModel):
@@ -39,13 +45,13 @@ class Operator(ConfigModel):
         default="relaxed",
         description="Whose token identities trust: the operator's, or one of each namespace.",
     )
-    issuer: Issuer | None = Field(default=None, description="OIDC issuer URL of the cluster, byte for byte.")
+    issuer: Issuer | None = optional("OIDC issuer URL of the cluster, byte for byte.")
     multi_env: Flag = Field(
         default=False, description="Whether it serves several clouds (ALLOW_MULTI_ENV_MANAGEMENT)."
     )
 
-    formerly: FormerOperator | None = Field(
-        default=None, description="How it ran until now: trusted as well, while it was not started again."
+    formerly: FormerOperator | None = optional(
+        "How it ran until now: trusted as well, while it was not started again."
     )
     allow_trust_change: Flag = Field(
         default=False, description="Whether trust is removed before the operator was seen to run without it."
@@ -83,20 +89,18 @@ class RateLimit(ConfigModel):
 class GlobalSettings(ConfigModel):
     """`aso-controller-settings`. The operator reads it when it starts."""
 
-    credential: AsoCredential | None = Field(
-        default=None, description="For resources that no other credential serves; best absent."
-    )
-    sync_period: Duration | None = Field(default=None, description="Such as 1h, or never.")
-    operator_mode: Literal["watchers", "webhooks", "watchers-and-webhooks"] | None = Field(
-        default=None, description="Parts that it runs."
+    credential: AsoCredential | None = optional("For resources that no other credential serves; best absent.")
+    sync_period: Duration | None = optional("Such as 1h, or never.")
+    operator_mode: Literal["watchers", "webhooks", "watchers-and-webhooks"] | None = optional(
+        "Parts that it runs."
     )
     target_namespaces: tuple[NamespaceName, ...] = Field((), description="The only ones it looks at.")
-    default_reconcile_policy: Literal["manage", "skip", "detach-on-delete"] | None = Field(
-        default=None, description="For resources that say none."
+    default_reconcile_policy: Literal["manage", "skip", "detach-on-delete"] | None = optional(
+        "For resources that say none."
     )
-    max_concurrent_reconciles: Positive | None = Field(default=None, description="Of each kind.")
-    rate_limit: RateLimit | None = Field(default=None, description="How fast it calls Azure.")
-    user_agent_suffix: Text | None = Field(default=None, description="Behind its name in calls to Azure.")
+    max_concurrent_reconciles: Positive | None = optional("Of each kind.")
+    rate_limit: RateLimit | None = optional("How fast it calls Azure.")
+    user_agent_suffix: Text | None = optional("Behind its name in calls to Azure.")
 
     def data(self, operator: Operator, own: Data) -> Data:
         """Return the data of the Secret: the three ids and exactly the other keys that are meant.

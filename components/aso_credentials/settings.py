@@ -29,7 +29,7 @@ from components.aso_credentials.resolution import WITHHELD, Resolution, Secrets
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.scoped import refusal
 from components.config.document import nearest
-from components.config.field_types import ConfigModel, Name, NamespaceName, ObjectName, Text
+from components.config.field_types import ConfigModel, Name, NamespaceName, ObjectName, Text, optional
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import Problem
 from components.projection.model import SecretRef
@@ -74,9 +74,7 @@ class TrustedAccount(ConfigModel):
 class ResourceGroup(ConfigModel):
     """A resource group of Azure that this stack makes."""
 
-    subscription_id: Guid | None = Field(
-        default=None, description="Subscription it is in; absent: azure-native:subscriptionId."
-    )
+    subscription_id: Guid | None = optional("Subscription it is in; absent: azure-native:subscriptionId.")
     location: Text = Field(description="Region of Azure, such as westeurope.")
     tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
 
@@ -85,11 +83,10 @@ class Identity(ConfigModel):
     """A managed identity. Whom it trusts follows from the credentials that name it."""
 
     resource_group: GroupName = Field(description="Entry of resourceGroups, or an existing one.")
-    subscription_id: Guid | None = Field(
-        default=None,
-        description="Subscription it is in; absent: its group's, or azure-native:subscriptionId.",
+    subscription_id: Guid | None = optional(
+        "Subscription it is in; absent: its group's, or azure-native:subscriptionId."
     )
-    location: Text | None = Field(default=None, description="Absent: that of its entry in resourceGroups.")
+    location: Text | None = optional("Absent: that of its entry in resourceGroups.")
     tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
     roles: Mapping[Name, AssignedRole] = Field(default={}, description="Name → role it has.")
     federations: Mapping[FederationName, TrustedAccount] = Field(
@@ -102,8 +99,8 @@ class AsoCredentials(Section):
 
     KEY: ClassVar = KEY
     operator: Operator = Field(default=Operator(), description="How the operator runs.")
-    global_settings: GlobalSettings | None = Field(
-        default=None, description="aso-controller-settings, declared when this is given, even if empty."
+    global_settings: GlobalSettings | None = optional(
+        "aso-controller-settings, declared when this is given, even if empty."
     )
     namespaces: Mapping[NamespaceName, AsoCredential] = Field(
         default={}, description="Namespace → its aso-credential."

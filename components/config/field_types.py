@@ -204,6 +204,11 @@ def refused_if(holds: Callable[[Any], object], problem: str, fix: str) -> Any:
     return model_validator(mode="after")(check)
 
 
+def optional(description: str) -> Any:
+    """Return the field of an entry that may leave it out."""
+    return Field(default=None, description=description)
+
+
 def as_named(given: object) -> object:
     """Return an entry that is only its name as one that says so."""
     return {"name": given} if isinstance(given, str) else given

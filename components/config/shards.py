@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import Field, ValidationError
 
 from components.config.document import below, problems_of
-from components.config.field_types import ConfigModel, Name
+from components.config.field_types import ConfigModel, Name, optional
 from components.config.places import steps_in
 from components.documents import Document, Unreadable, read_file
 from components.errors import ConfigurationError, Problem
@@ -25,15 +25,13 @@ STACKS: Final = "stacks.yaml"
 class Shard(ConfigModel):
     """What one stack has of the tenants."""
 
-    since: Name | None = Field(
-        default=None, description="Name of its first tenant; the first stack has none."
-    )
+    since: Name | None = optional("Name of its first tenant; the first stack has none.")
 
 
 class Shards(ConfigModel):
     """Stacks that share one folder of tenants' files: each has those from its first name to the next's."""
 
-    pool: Name | None = Field(default=None, description="Stack that declares their pool: brought up before.")
+    pool: Name | None = optional("Stack that declares their pool: brought up before.")
     stacks: Mapping[Name, Shard] = Field(description="Stack → its tenants, in the order of their names.")
 
     def stack_of(self, tenant: str) -> str:

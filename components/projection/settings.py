@@ -14,6 +14,7 @@ from components.config.field_types import (
     config_error,
     exactly_one,
     must,
+    optional,
     refused_if,
 )
 from components.errors import ProjectionError
@@ -42,9 +43,9 @@ _names_version = must(
 class Delivery(ConfigModel):
     """A copy of the claimed account's Secret in the tenant's namespace, which follows its rotation."""
 
-    name: ObjectName | None = Field(default=None, description="Name of the copy.")
-    aso_credential: AsoMethod | None = Field(
-        default=None, description="Method of an Azure Service Operator credential; the copy has its keys."
+    name: ObjectName | None = optional("Name of the copy.")
+    aso_credential: AsoMethod | None = optional(
+        "Method of an Azure Service Operator credential; the copy has its keys."
     )
     keys: Mapping[Text, Text] = Field(
         default={}, description="Key of the copy → key of the account's Secret; empty means all of them."
@@ -84,18 +85,16 @@ class CredentialSource(ConfigModel):
         "a key is of an account's Secret",
         "write secret: NAMESPACE/NAME/KEY",
     )
-    entry: Text | None = Field(default=None, description="Name of an entry of credentials.")
-    secret: Annotated[str, _names_secret] | None = Field(
-        default=None,
-        description="Existing Secret, NAMESPACE/NAME; with /KEY that key alone, otherwise the object of all.",
+    entry: Text | None = optional("Name of an entry of credentials.")
+    secret: Annotated[str, _names_secret] | None = optional(
+        "Existing Secret, NAMESPACE/NAME; with /KEY that key alone, otherwise the object of all."
     )
-    account: Text | None = Field(default=None, description="Claimed account, TENANT/SLOT: its Secret.")
-    gcp_secret: Annotated[str, _names_version] | None = Field(
-        default=None,
-        description="Version in Google's Secret Manager: projects/…/secrets/…/versions/…, or latest.",
+    account: Text | None = optional("Claimed account, TENANT/SLOT: its Secret.")
+    gcp_secret: Annotated[str, _names_version] | None = optional(
+        "Version in Google's Secret Manager: projects/…/secrets/…/versions/…, or latest."
     )
-    key: Annotated[str, must(is_data_key, "no Secret has such a key", "correct it")] | None = Field(
-        default=None, description="Key of the account's Secret; absent: the object of all its keys."
+    key: Annotated[str, must(is_data_key, "no Secret has such a key", "correct it")] | None = optional(
+        "Key of the account's Secret; absent: the object of all its keys."
     )
 
     def source(self, place: str) -> Source:

@@ -28,6 +28,7 @@ from components.config.field_types import (
     exactly_one,
     is_of_the_cluster,
     must,
+    optional,
     refused_if,
 )
 from components.config.section import Problems, ReviewContext, Section, Written
@@ -99,10 +100,8 @@ class EntryProject(ConfigModel):
         "give name or account",
         *("name", "account"),
     )
-    name: ProjectId | None = Field(default=None, description="Id of the project.")
-    account: Text | None = Field(
-        default=None, description="tenant/slot: the claimed account names the project."
-    )
+    name: ProjectId | None = optional("Id of the project.")
+    account: Text | None = optional("tenant/slot: the claimed account names the project.")
 
 
 class ClusterEntry(ConfigModel):
@@ -115,13 +114,13 @@ class ClusterEntry(ConfigModel):
     )
     name: Text = Field(description="Name of the cluster: label cluster-name.")
     generation: Positive = Field(description="Generation of the cluster, from 1 on.")
-    region: Region | None = Field(default=None, description="Region of the cluster, for the templates.")
+    region: Region | None = optional("Region of the cluster, for the templates.")
     provider: Text = Field(default=GOOGLE, description="Cloud of the cluster; only gcp gets a pull secret.")
     project: Annotated[
         EntryProject | None, BeforeValidator(as_named, json_schema_input_type=EntryProject | str | None)
-    ] = Field(default=None, description="Project of Google Cloud that holds the entry, or just its id.")
-    pull_secret_from: CredentialFrom = Field(
-        default=None, description="Name of an entry of credentials, or where it is; stored byte for byte."
+    ] = optional("Project of Google Cloud that holds the entry, or just its id.")
+    pull_secret_from: CredentialFrom = optional(
+        "Name of an entry of credentials, or where it is; stored byte for byte."
     )
     additional_from: tuple[CredentialGiven, ...] = Field(
         default=(), description="Further pull secrets, behind both."
@@ -129,17 +128,13 @@ class ClusterEntry(ConfigModel):
     hand_over: Flag = Field(
         default=False, description="Whether its Secret stays when the entry goes, for a reference to take."
     )
-    secret_id: Text | None = Field(
-        default=None, description="Id of the entry; absent: hyperfleet-{id}-pull-secret."
-    )
+    secret_id: Text | None = optional("Id of the entry; absent: hyperfleet-{id}-pull-secret.")
     adapters: Mapping[Name, Availability] = Field(
         default={}, description="Adapter → True, False or Unknown, in quotes; before adaptersFrom."
     )
-    phase: Phase | None = Field(
-        default=None, description="Ready waits for no adapter; Deleting gets no pull secret any more."
-    )
-    reader: EntryUser | None = Field(default=None, description="Instead of pullSecrets.reader.")
-    adapter: EntryUser | None = Field(default=None, description="Instead of pullSecrets.adapter.")
+    phase: Phase | None = optional("Ready waits for no adapter; Deleting gets no pull secret any more.")
+    reader: EntryUser | None = optional("Instead of pullSecrets.reader.")
+    adapter: EntryUser | None = optional("Instead of pullSecrets.adapter.")
 
 
 class HyperFleetApi(ConfigModel):
@@ -188,18 +183,11 @@ class PullSecretsSection(Section):
     deletion_protection: Flag = Field(
         default=False, description="Whether Google's provider refuses to delete entries."
     )
-    reader: EntryUser | None = Field(default=None, description="Who may read pull secrets in Secret Manager.")
-    adapter: EntryUser | None = Field(
-        default=None, description="Who may look at entries, add versions and read them."
-    )
-    adapters_from: FilePath | None = Field(
-        default=None, description="File that credfleet pull-secret observe writes."
-    )
-    hyperfleet: HyperFleetApi | None = Field(default=None, description="HyperFleet API that gets reports.")
-    pull_secret_from: CredentialFrom = Field(
-        default=None,
-        description="Pull secret of all clusters, behind their own.",
-    )
+    reader: EntryUser | None = optional("Who may read pull secrets in Secret Manager.")
+    adapter: EntryUser | None = optional("Who may look at entries, add versions and read them.")
+    adapters_from: FilePath | None = optional("File that credfleet pull-secret observe writes.")
+    hyperfleet: HyperFleetApi | None = optional("HyperFleet API that gets reports.")
+    pull_secret_from: CredentialFrom = optional("Pull secret of all clusters, behind their own.")
     clusters: Mapping[Text, ClusterEntry] = Field(default={}, description="Id of a cluster → cluster.")
 
     @property

@@ -20,6 +20,7 @@ from components.config.field_types import (
     Text,
     called_first,
     must,
+    optional,
     refused_if,
 )
 from components.config.section import Problems, ReviewContext, Section, Written
@@ -46,8 +47,8 @@ _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 class Binding(ConfigModel):
     """Who uses a service: a Secret of its own, with one file per credential."""
 
-    display_name: FileName | None = Field(
-        default=None, description="Directory below SERVICE_BINDING_ROOT; absent: the binding's name."
+    display_name: FileName | None = optional(
+        "Directory below SERVICE_BINDING_ROOT; absent: the binding's name."
     )
 
 
@@ -72,16 +73,14 @@ class Instance(ConfigModel):
     )
     previously: FormerNames = ()
 
-    secret_name: ObjectName | None = Field(
-        default=None,
-        description="Its name and its Secret's; absent: its key. Each namespace may have one of a name.",
+    secret_name: ObjectName | None = optional(
+        "Its name and its Secret's; absent: its key. Each namespace may have one of a name."
     )
     namespace: NamespaceName = Field(
         description="Namespace of its Secrets: a tenant's, or one of cluster.existingNamespaces."
     )
-    credentials_from: CredentialFrom = Field(
-        default=None,
-        description="A JSON object: name of an entry of credentials, or the Secret or account that holds it.",
+    credentials_from: CredentialFrom = optional(
+        "A JSON object: name of an entry of credentials, or the Secret or account that holds it."
     )
     legacy: Flag = Field(default=False, description="Whether its flat Secret of Korifi's older form exists.")
     remove_legacy: Flag = Field(
@@ -92,7 +91,7 @@ class Instance(ConfigModel):
         description="Whether its Secrets stay when the stack drops them, for a reference to take.",
     )
     bindings: Mapping[ObjectName, Binding] = Field(default={}, description="Secret → binding.")
-    label: Text | None = Field(default=None, description="Group in VCAP_SERVICES; absent: user-provided.")
+    label: Text | None = optional("Group in VCAP_SERVICES; absent: user-provided.")
     tags: tuple[Text, ...] = Field((), description="Tags in VCAP_SERVICES.")
     numbers: Numbers = Field(
         default=Numbers.FLOAT,
@@ -159,17 +158,15 @@ class App(ConfigModel):
 
     namespace: NamespaceName = Field(description="Namespace of the application and of its bindings.")
     bindings: tuple[Text, ...] = Field((), description="Its bindings, as INSTANCE/BINDING.")
-    secret_name: ObjectName | None = Field(
-        default=None, description="Secret with VCAP_SERVICES; absent: its key and -vcap-services."
+    secret_name: ObjectName | None = optional(
+        "Secret with VCAP_SERVICES; absent: its key and -vcap-services."
     )
     file: Flag = Field(
         default=False,
         description="Whether it reads VCAP_SERVICES from a file although an environment could hold it.",
     )
 
-    workload: Workload | None = Field(
-        default=None, description="What runs it, which is given its files and variables."
-    )
+    workload: Workload | None = optional("What runs it, which is given its files and variables.")
 
     def secret(self, key: str) -> str:
         """Return the name of its Secret. key: under which it is given."""

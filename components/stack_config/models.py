@@ -15,6 +15,7 @@ from components.config.field_types import (
     Name,
     NamespaceName,
     Text,
+    optional,
 )
 from components.config.section import Written
 from components.naming import config_path
@@ -23,13 +24,9 @@ from components.naming import config_path
 class Cluster(ConfigModel):
     """Cluster that the stack writes to. Another one is rejected before the first write."""
 
-    context: Text | None = Field(default=None, description="Context of the kubeconfig. No other one is used.")
-    kubeconfig: FilePath | None = Field(
-        default=None, description="Path of the kubeconfig; absent means KUBECONFIG."
-    )
-    uid: ClusterUid | None = Field(
-        default=None, description="uid of namespace kube-system. Another cluster is rejected."
-    )
+    context: Text | None = optional("Context of the kubeconfig. No other one is used.")
+    kubeconfig: FilePath | None = optional("Path of the kubeconfig; absent means KUBECONFIG.")
+    uid: ClusterUid | None = optional("uid of namespace kube-system. Another cluster is rejected.")
     existing_namespaces: tuple[NamespaceName, ...] = Field(
         default=(), description="Existing namespaces, which the stack uses and does not declare."
     )

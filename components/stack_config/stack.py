@@ -22,7 +22,7 @@ from components.account_pool.settings import AccountPool, Slot
 from components.account_pool.settings_review import Stated, review_accounts, review_pool
 from components.aso_credentials.settings import AsoCredentials
 from components.config.document import read_as_meant, unfit_values, well_formed, without_values
-from components.config.field_types import ConfigModel, FilePath, Flag, Name, config_error
+from components.config.field_types import ConfigModel, FilePath, Flag, Name, config_error, optional
 from components.config.places import begins, locate
 from components.config.section import (
     Account,
@@ -98,12 +98,8 @@ class Settings(ConfigModel):
         default_factory=lambda: Credentials({})
     )
     tenants: Mapping[Name, Tenant] = {}
-    tenants_from: FilePath | None = Field(
-        default=None, description="Folder of files NAME.yaml, each with what is one tenant's."
-    )
-    held_as: Name | None = Field(
-        default=None, description="Stack under whose name this one holds accounts and owns what it writes."
-    )
+    tenants_from: FilePath | None = optional("Folder of files NAME.yaml, each with what is one tenant's.")
+    held_as: Name | None = optional("Stack under whose name this one holds accounts and owns what it writes.")
     allow_removals: Flag = Field(
         default=False, description="Whether many removals are allowed in one update."
     )
