@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import methodcaller
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import typer
 from pulumi_sandbox.steering import escaped, steers, visible
@@ -27,6 +28,9 @@ class VerdictLine:
     text: str
     bold: bool = False
 
+
+_FOR_PEOPLE: Final = re.compile("^[✓✗→·!]", re.MULTILINE)
+"""A line with a mark; other text may be a document, whose commands are run elsewhere."""
 
 Part: TypeAlias = str | Table | Commands | VerdictLine
 
@@ -74,7 +78,7 @@ def write_parts(parts: Iterable[Part], width: int | None) -> None:
                 mark = typer.style("✓", fg="green") if well else typer.style("✗", fg="red")
                 typer.echo(f"{mark} {typer.style(shown(text), bold=bold or None)}")
             case str():
-                typer.echo(shown(part))
+                typer.echo(shown(part) if _FOR_PEOPLE.search(part) else visible(part))
 
 
 def names(answer: CommandResult) -> list[str]:

@@ -88,7 +88,7 @@ def _process(pid: int | None, address: str | None, log: Path) -> dict[str, Any]:
 def shown_status() -> CommandResult:
     """Return what runs."""
     told = status(Folders.find(Path.cwd()))
-    parts: list[str | Table] = ["The API server does not run; `credfleet sandbox up` starts it."]
+    parts: list[str | Table] = [shown("The API server does not run; `credfleet sandbox up` starts it.")]
     if told["server"] is not None:
         parts = [f"API server  {told['server']}\nkubeconfig  {told['kubeconfig']}"]
     parts.append(f"state       {told['state']}")

@@ -61,8 +61,13 @@ def test_commands_are_told_as_they_have_to_be_typed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(inputs, "TYPED", ".venv/bin/credfleet")
     fix = "run `credfleet pool status`, or credfleet doctor; credfleet expects .venv/bin/credfleet pool"
     told = "run `.venv/bin/credfleet pool status`, or .venv/bin/credfleet doctor; credfleet expects .venv"
-    for part in (fix, Table("Pool", ("Fix",), [(fix,)]), Commands("Next", ((fix, "goes on"),))):
+    for part in (
+        f"None is free.\n→ {fix}",
+        Table("Pool", ("Fix",), [(fix,)]),
+        Commands("Next", ((fix, "goes on"),)),
+    ):
         assert told in run(CommandResult(None, [part])).stdout
+    assert run(CommandResult(None, ["# credfleet pool status"])).stdout == "# credfleet pool status\n"
     assert told in run(CredfleetError(code="odd", place="pool", problem="it is odd", fix=fix)).stderr
     for advice in advised():
         assert shown(advice) == re.sub("^credfleet", ".venv/bin/credfleet", advice)
