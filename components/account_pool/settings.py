@@ -78,18 +78,14 @@ class Slot(ConfigModel):
     region: Region | None = optional("Platform region of the plan (PR in rules).")
     hyperscaler_region: Region | None = optional("Hyperscaler region of the plan (HR in rules).")
     hyperscaler: Text | None = optional("Cloud, for a plan that runs on any.")
-    partition: Partition = Field(
-        {}, description="Values of the pool's partition keys; an absent key means without."
-    )
+    partition: Partition = optional("Values of the pool's partition keys; an absent key means without.", {})
     release_policy: Policy | None = optional("State of the account after its release.")
     limit: Count | None = optional("Maximum consumers of the claim.")
-    spill: Flag = Field(
-        default=False,
-        description="Whether it gets one more account when the limit of those it has is reached.",
+    spill: Flag = optional(
+        "Whether it gets one more account when the limit of those it has is reached.", False
     )
-    required: Flag = Field(
-        default=False,
-        description="Whether an update fails when it cannot be served, instead of going on without it.",
+    required: Flag = optional(
+        "Whether an update fails when it cannot be served, instead of going on without it.", False
     )
     deliver_to: Annotated[
         Delivery | None, BeforeValidator(as_named, json_schema_input_type=Delivery | str | None)
@@ -139,16 +135,13 @@ class Member(ConfigModel):
     credentials_from: CredentialGiven = Field(
         description="A JSON object of texts: name of an entry of credentials, or where it is."
     )
-    hand_over: Flag = Field(
-        default=False,
-        description="Whether its Secret stays when the entry goes, for a reference to take.",
+    hand_over: Flag = optional(
+        "Whether its Secret stays when the entry goes, for a reference to take.", False
     )
     tenant: Name | None = optional("Its tenant, for a bring-your-own account.")
-    partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
+    partition: Partition = optional("Values of the pool's partition keys.", {})
     shared_capacity: Positive | None = optional("Maximum claims of a shared account.")
-    internal: Flag = Field(
-        default=False, description="Kept out of the pool; only its own tenant may claim it."
-    )
+    internal: Flag = optional("Kept out of the pool; only its own tenant may claim it.", False)
     expires_at: Moment | None = optional('When its credential ends: "2027-01-31", or a time with its zone.')
 
     @property
@@ -221,13 +214,12 @@ class Consumer(ConfigModel):
     holders: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
         description="Prefixes of its holders, such as pulumi/ORGANIZATION/PROJECT, or cli."
     )
-    types: tuple[PoolType, ...] = Field(default=(), description="Types it may claim; none: all.")
-    partitions: tuple[Partition, ...] = Field(
-        default=(), description="Parts of the pool it may claim from, as slots name them; none: all."
+    types: tuple[PoolType, ...] = optional("Types it may claim; none: all.", ())
+    partitions: tuple[Partition, ...] = optional(
+        "Parts of the pool it may claim from, as slots name them; none: all.", ()
     )
-    quotas: Mapping[PoolType, Count] = Field(
-        default={},
-        description="Type → accounts of it that the consumer has at most; shared ones do not count.",
+    quotas: Mapping[PoolType, Count] = optional(
+        "Type → accounts of it that the consumer has at most; shared ones do not count.", {}
     )
 
 
@@ -255,7 +247,7 @@ class HeldPart(ConfigModel):
         "add type",
     )
     type: PoolType | None = optional("Type that is held; absent: the whole pool.")
-    partition: Partition = Field(default={}, description="Values of partition keys, with type.")
+    partition: Partition = optional("Values of partition keys, with type.", {})
     reason: Text = Field(description="Reason, shown to rejected claims.")
 
 
@@ -274,16 +266,14 @@ class AccountPool(ConfigModel):
     namespace: NamespaceName = Field(
         default="account-pool", description="Namespace of the pool; a tenant never has rights in it."
     )
-    partition_keys: tuple[PartitionKey, ...] = Field(
-        (), description="Labels that divide the members of a type."
-    )
+    partition_keys: tuple[PartitionKey, ...] = optional("Labels that divide the members of a type.", ())
     labels: Labels = Field(
         default=Labels(), description="Keys of the labels on the accounts, where they are not credfleet's."
     )
     shared_capacity: Positive | None = optional("Default capacity of shared accounts.")
     release_policy: Policy = Field(default=Policy.CLEAN, description="Default of claims.")
-    limits: Mapping[Text, Count] = Field(
-        {}, description="Type, or default → maximum consumers of a claim. 0: default."
+    limits: Mapping[Text, Count] = optional(
+        "Type, or default → maximum consumers of a claim. 0: default.", {}
     )
     rest_for: Duration | None = optional(
         "How long an account that became free rests before the next claim, as 24h."
@@ -292,54 +282,41 @@ class AccountPool(ConfigModel):
     key_notice: Duration | None = optional(
         f"How long before its end a credential is given to no new holder; absent: {NOTICE}."
     )
-    consumers: Mapping[Name, Consumer] = Field(
-        default={}, description="The only holders that can claim. Without any, every claimer can."
+    consumers: Mapping[Name, Consumer] = optional(
+        "The only holders that can claim. Without any, every claimer can.", {}
     )
-    claimers: tuple[Subject, ...] = Field(
-        (), description="Who may claim; trusted with every credential of the pool."
+    claimers: tuple[Subject, ...] = optional("Who may claim; trusted with every credential of the pool.", ())
+    cleaners: tuple[Subject, ...] = optional("Who may clean released accounts.", ())
+    bringers: Mapping[Name, tuple[Subject, ...]] = optional(
+        "Tenant → who may bring accounts of its own; needs admissionPolicy.", {}
     )
-    cleaners: tuple[Subject, ...] = Field(default=(), description="Who may clean released accounts.")
-    bringers: Mapping[Name, tuple[Subject, ...]] = Field(
-        {}, description="Tenant → who may bring accounts of its own; needs admissionPolicy."
+    plans: Mapping[Text, Cloud] = optional(
+        "Plan → its cloud, or any; beside the plans of Kyma, which are known.", {}
     )
-    plans: Mapping[Text, Cloud] = Field(
-        {}, description="Plan → its cloud, or any; beside the plans of Kyma, which are known."
-    )
-    rules: tuple[Text, ...] = Field(
-        (), description="Plan → pool: gcp(PR=cf-sa30) -> PR; the most specific wins."
-    )
-    hold: tuple[HeldPart, ...] = Field(
-        default=(), description="Parts of the pool that are held, in addition to `pool hold`."
-    )
-    members: Mapping[ObjectName, Member] = Field(default={}, description="Secret → account.")
+    rules: tuple[Text, ...] = optional("Plan → pool: gcp(PR=cf-sa30) -> PR; the most specific wins.", ())
+    hold: tuple[HeldPart, ...] = optional("Parts of the pool that are held, in addition to `pool hold`.", ())
+    members: Mapping[ObjectName, Member] = optional("Secret → account.", {})
     members_from: FilePath | None = optional(
         "CSV of members, or a folder of such; rows without credentialsFrom exist."
     )
-    allow_destroy: Flag = Field(
-        default=False,
-        description="Whether dirty members may be deleted uncleaned, and credentials that only the pool has.",
+    allow_destroy: Flag = optional(
+        "Whether dirty members may be deleted uncleaned, and credentials that only the pool has.", False
     )
-    protect: Flag = Field(
-        default=False,
-        description="Whether Pulumi refuses to delete members, the pool's namespace and the tenants'.",
+    protect: Flag = optional(
+        "Whether Pulumi refuses to delete members, the pool's namespace and the tenants'.", False
     )
-    admission_policy: Flag = Field(
-        default=False, description="Whether admission policies enforce the rules of claims."
+    admission_policy: Flag = optional("Whether admission policies enforce the rules of claims.", False)
+    cleaning: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = optional(
+        "Type or cloud → command that cleans an account, as a list: program, then arguments.", {}
     )
-    cleaning: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
-        default={},
-        description="Type or cloud → command that cleans an account, as a list: program, then arguments.",
+    keys: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = optional(
+        "Type or cloud → your program for keys, as a list: rotates and identifies them.", {}
     )
-    keys: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
-        default={},
-        description="Type or cloud → your program for keys, as a list: rotates and identifies them.",
+    new_keys: tuple[PoolType, ...] = optional(
+        "Types or clouds whose accounts get a new key before their next tenant.", ()
     )
-    new_keys: tuple[PoolType, ...] = Field(
-        default=(), description="Types or clouds whose accounts get a new key before their next tenant."
-    )
-    protected: tuple[Text, ...] = Field(
-        default=(),
-        description="Ids of accounts that are never a member, and for which no command is ever run.",
+    protected: tuple[Text, ...] = optional(
+        "Ids of accounts that are never a member, and for which no command is ever run.", ()
     )
 
     @model_validator(mode="before")

@@ -133,12 +133,12 @@ class AsoCredential(ConfigModel):
     service_principal: ServicePrincipal | None = optional("An application with a secret or a certificate.")
     workload_identity: WorkloadIdentity | None = optional("A managed identity that trusts a ServiceAccount.")
     pod_identity: PodIdentity | None = optional("A managed identity of the node or pod the operator runs on.")
-    additional_tenants: tuple[Tenant, ...] = Field(
-        (), description="Further tenants its resources may name; *: every tenant."
+    additional_tenants: tuple[Tenant, ...] = optional(
+        "Further tenants its resources may name; *: every tenant.", ()
     )
     cloud: Cloud | None = optional("Another cloud than the operator's; needs operator.multiEnv.")
-    allow_subscription_change: Flag = Field(
-        default=False, description="Whether the subscription may change; its resources are gone already."
+    allow_subscription_change: Flag = optional(
+        "Whether the subscription may change; its resources are gone already.", False
     )
 
     @property

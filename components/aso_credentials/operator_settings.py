@@ -46,15 +46,13 @@ class Operator(ConfigModel):
         description="Whose token identities trust: the operator's, or one of each namespace.",
     )
     issuer: Issuer | None = optional("OIDC issuer URL of the cluster, byte for byte.")
-    multi_env: Flag = Field(
-        default=False, description="Whether it serves several clouds (ALLOW_MULTI_ENV_MANAGEMENT)."
-    )
+    multi_env: Flag = optional("Whether it serves several clouds (ALLOW_MULTI_ENV_MANAGEMENT).", False)
 
     formerly: FormerOperator | None = optional(
         "How it ran until now: trusted as well, while it was not started again."
     )
-    allow_trust_change: Flag = Field(
-        default=False, description="Whether trust is removed before the operator was seen to run without it."
+    allow_trust_change: Flag = optional(
+        "Whether trust is removed before the operator was seen to run without it.", False
     )
 
     @property
@@ -94,7 +92,7 @@ class GlobalSettings(ConfigModel):
     operator_mode: Literal["watchers", "webhooks", "watchers-and-webhooks"] | None = optional(
         "Parts that it runs."
     )
-    target_namespaces: tuple[NamespaceName, ...] = Field((), description="The only ones it looks at.")
+    target_namespaces: tuple[NamespaceName, ...] = optional("The only ones it looks at.", ())
     default_reconcile_policy: Literal["manage", "skip", "detach-on-delete"] | None = optional(
         "For resources that say none."
     )

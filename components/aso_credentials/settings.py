@@ -76,7 +76,7 @@ class ResourceGroup(ConfigModel):
 
     subscription_id: Guid | None = optional("Subscription it is in; absent: azure-native:subscriptionId.")
     location: Text = Field(description="Region of Azure, such as westeurope.")
-    tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
+    tags: Mapping[Text, Text] = optional("Tags in Azure.", {})
 
 
 class Identity(ConfigModel):
@@ -87,10 +87,10 @@ class Identity(ConfigModel):
         "Subscription it is in; absent: its group's, or azure-native:subscriptionId."
     )
     location: Text | None = optional("Absent: that of its entry in resourceGroups.")
-    tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
-    roles: Mapping[Name, AssignedRole] = Field(default={}, description="Name → role it has.")
-    federations: Mapping[FederationName, TrustedAccount] = Field(
-        default={}, description="Name → ServiceAccount of another cluster it trusts as well."
+    tags: Mapping[Text, Text] = optional("Tags in Azure.", {})
+    roles: Mapping[Name, AssignedRole] = optional("Name → role it has.", {})
+    federations: Mapping[FederationName, TrustedAccount] = optional(
+        "Name → ServiceAccount of another cluster it trusts as well.", {}
     )
 
 
@@ -102,17 +102,15 @@ class AsoCredentials(Section):
     global_settings: GlobalSettings | None = optional(
         "aso-controller-settings, declared when this is given, even if empty."
     )
-    namespaces: Mapping[NamespaceName, AsoCredential] = Field(
-        default={}, description="Namespace → its aso-credential."
+    namespaces: Mapping[NamespaceName, AsoCredential] = optional("Namespace → its aso-credential.", {})
+    named: Mapping[ObjectName, NamedCredential] = optional(
+        "Secret → credential of the resources that name it.", {}
     )
-    named: Mapping[ObjectName, NamedCredential] = Field(
-        default={}, description="Secret → credential of the resources that name it."
+    resource_groups: Mapping[GroupName, ResourceGroup] = optional(
+        "Resource groups of identities. Others must exist.", {}
     )
-    resource_groups: Mapping[GroupName, ResourceGroup] = Field(
-        default={}, description="Resource groups of identities. Others must exist."
-    )
-    identities: Mapping[IdentityName, Identity] = Field(default={}, description="Name → managed identity.")
-    resources: Mapping[Name, Resources] = Field(default={}, description="Name → file of resources.")
+    identities: Mapping[IdentityName, Identity] = optional("Name → managed identity.", {})
+    resources: Mapping[Name, Resources] = optional("Name → file of resources.", {})
 
     @property
     def is_in_azure(self) -> bool:

@@ -204,9 +204,9 @@ def refused_if(holds: Callable[[Any], object], problem: str, fix: str) -> Any:
     return model_validator(mode="after")(check)
 
 
-def optional(description: str) -> Any:
+def optional(description: str, default: object = None) -> Any:
     """Return the field of an entry that may leave it out."""
-    return Field(default=None, description=description)
+    return Field(default=default, description=description)
 
 
 def as_named(given: object) -> object:

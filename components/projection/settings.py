@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from components.config.field_types import (
     ConfigModel,
@@ -47,8 +47,8 @@ class Delivery(ConfigModel):
     aso_credential: AsoMethod | None = optional(
         "Method of an Azure Service Operator credential; the copy has its keys."
     )
-    keys: Mapping[Text, Text] = Field(
-        default={}, description="Key of the copy → key of the account's Secret; empty means all of them."
+    keys: Mapping[Text, Text] = optional(
+        "Key of the copy → key of the account's Secret; empty means all of them.", {}
     )
 
     @property

@@ -122,15 +122,13 @@ class ClusterEntry(ConfigModel):
     pull_secret_from: CredentialFrom = optional(
         "Name of an entry of credentials, or where it is; stored byte for byte."
     )
-    additional_from: tuple[CredentialGiven, ...] = Field(
-        default=(), description="Further pull secrets, behind both."
-    )
-    hand_over: Flag = Field(
-        default=False, description="Whether its Secret stays when the entry goes, for a reference to take."
+    additional_from: tuple[CredentialGiven, ...] = optional("Further pull secrets, behind both.", ())
+    hand_over: Flag = optional(
+        "Whether its Secret stays when the entry goes, for a reference to take.", False
     )
     secret_id: Text | None = optional("Id of the entry; absent: hyperfleet-{id}-pull-secret.")
-    adapters: Mapping[Name, Availability] = Field(
-        default={}, description="Adapter → True, False or Unknown, in quotes; before adaptersFrom."
+    adapters: Mapping[Name, Availability] = optional(
+        "Adapter → True, False or Unknown, in quotes; before adaptersFrom.", {}
     )
     phase: Phase | None = optional("Ready waits for no adapter; Deleting gets no pull secret any more.")
     reader: EntryUser | None = optional("Instead of pullSecrets.reader.")
@@ -172,23 +170,21 @@ class PullSecretsSection(Section):
         default=Retention.DISABLE,
         description="State of versions when a cluster leaves. destroy: the entry is deleted too.",
     )
-    strict: Flag = Field(default=False, description="Whether doubts about a pull secret are errors.")
-    locations: tuple[Location, ...] = Field(
-        default=(), description="Regions entries are kept in, settled when one is made; empty: automatic."
+    strict: Flag = optional("Whether doubts about a pull secret are errors.", False)
+    locations: tuple[Location, ...] = optional(
+        "Regions entries are kept in, settled when one is made; empty: automatic.", ()
     )
-    kms_keys: Mapping[Text, KmsKey] = Field(
-        default={}, description="Region → key of Cloud KMS; global, if replication is automatic."
+    kms_keys: Mapping[Text, KmsKey] = optional(
+        "Region → key of Cloud KMS; global, if replication is automatic.", {}
     )
-    labels: Mapping[Text, str] = Field(default={}, description="Further labels of entries.")
-    deletion_protection: Flag = Field(
-        default=False, description="Whether Google's provider refuses to delete entries."
-    )
+    labels: Mapping[Text, str] = optional("Further labels of entries.", {})
+    deletion_protection: Flag = optional("Whether Google's provider refuses to delete entries.", False)
     reader: EntryUser | None = optional("Who may read pull secrets in Secret Manager.")
     adapter: EntryUser | None = optional("Who may look at entries, add versions and read them.")
     adapters_from: FilePath | None = optional("File that credfleet pull-secret observe writes.")
     hyperfleet: HyperFleetApi | None = optional("HyperFleet API that gets reports.")
     pull_secret_from: CredentialFrom = optional("Pull secret of all clusters, behind their own.")
-    clusters: Mapping[Text, ClusterEntry] = Field(default={}, description="Id of a cluster → cluster.")
+    clusters: Mapping[Text, ClusterEntry] = optional("Id of a cluster → cluster.", {})
 
     @property
     def namespaces(self) -> names.Name:

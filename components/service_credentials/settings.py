@@ -82,24 +82,19 @@ class Instance(ConfigModel):
     credentials_from: CredentialFrom = optional(
         "A JSON object: name of an entry of credentials, or the Secret or account that holds it."
     )
-    legacy: Flag = Field(default=False, description="Whether its flat Secret of Korifi's older form exists.")
-    remove_legacy: Flag = Field(
-        default=False, description="Whether that Secret goes, once nothing refers to it any more."
+    legacy: Flag = optional("Whether its flat Secret of Korifi's older form exists.", False)
+    remove_legacy: Flag = optional("Whether that Secret goes, once nothing refers to it any more.", False)
+    hand_over: Flag = optional(
+        "Whether its Secrets stay when the stack drops them, for a reference to take.", False
     )
-    hand_over: Flag = Field(
-        default=False,
-        description="Whether its Secrets stay when the stack drops them, for a reference to take.",
-    )
-    bindings: Mapping[ObjectName, Binding] = Field(default={}, description="Secret → binding.")
+    bindings: Mapping[ObjectName, Binding] = optional("Secret → binding.", {})
     label: Text | None = optional("Group in VCAP_SERVICES; absent: user-provided.")
-    tags: tuple[Text, ...] = Field((), description="Tags in VCAP_SERVICES.")
+    tags: tuple[Text, ...] = optional("Tags in VCAP_SERVICES.", ())
     numbers: Numbers = Field(
         default=Numbers.FLOAT,
         description="Whether numbers pass through a 64-bit float, as Korifi's do, or keep every digit.",
     )
-    strict: Flag = Field(
-        default=False, description="Whether violations of the servicebinding.io specification are errors."
-    )
+    strict: Flag = optional("Whether violations of the servicebinding.io specification are errors.", False)
 
     @property
     def entry(self) -> str | None:
@@ -146,8 +141,8 @@ class Workload(ConfigModel):
         str, must(_KIND.fullmatch, "no kind of Kubernetes is written so", "write it such as Deployment")
     ] = Field(default="Deployment", description="Any kind with a template of pods.")
     name: ObjectName = Field(description="Its name, in the namespace of the application.")
-    containers: tuple[Text, ...] = Field((), description="Containers that are bound; absent: all.")
-    restart: Flag = Field(default=False, description="Whether its pods are restarted when a Secret changes.")
+    containers: tuple[Text, ...] = optional("Containers that are bound; absent: all.", ())
+    restart: Flag = optional("Whether its pods are restarted when a Secret changes.", False)
 
 
 class App(ConfigModel):
@@ -157,13 +152,12 @@ class App(ConfigModel):
     previously: FormerNames = ()
 
     namespace: NamespaceName = Field(description="Namespace of the application and of its bindings.")
-    bindings: tuple[Text, ...] = Field((), description="Its bindings, as INSTANCE/BINDING.")
+    bindings: tuple[Text, ...] = optional("Its bindings, as INSTANCE/BINDING.", ())
     secret_name: ObjectName | None = optional(
         "Secret with VCAP_SERVICES; absent: its key and -vcap-services."
     )
-    file: Flag = Field(
-        default=False,
-        description="Whether it reads VCAP_SERVICES from a file although an environment could hold it.",
+    file: Flag = optional(
+        "Whether it reads VCAP_SERVICES from a file although an environment could hold it.", False
     )
 
     workload: Workload | None = optional("What runs it, which is given its files and variables.")
@@ -177,8 +171,8 @@ class Services(Section):
     """The user-provided services of the stack."""
 
     KEY: ClassVar = "services"
-    instances: Mapping[ObjectName, Instance] = Field(default={}, description="Name → instance.")
-    apps: Mapping[ObjectName, App] = Field(default={}, description="Name → application.")
+    instances: Mapping[ObjectName, Instance] = optional("Name → instance.", {})
+    apps: Mapping[ObjectName, App] = optional("Name → application.", {})
 
     def review(self, context: ReviewContext) -> Problems:
         """Check namespaces, and what credentials hold."""

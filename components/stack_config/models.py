@@ -27,8 +27,8 @@ class Cluster(ConfigModel):
     context: Text | None = optional("Context of the kubeconfig. No other one is used.")
     kubeconfig: FilePath | None = optional("Path of the kubeconfig; absent means KUBECONFIG.")
     uid: ClusterUid | None = optional("uid of namespace kube-system. Another cluster is rejected.")
-    existing_namespaces: tuple[NamespaceName, ...] = Field(
-        default=(), description="Existing namespaces, which the stack uses and does not declare."
+    existing_namespaces: tuple[NamespaceName, ...] = optional(
+        "Existing namespaces, which the stack uses and does not declare.", ()
     )
 
 
@@ -36,7 +36,7 @@ class Tenant(ConfigModel):
     """Where the rooms meet: a namespace and the accounts used in it."""
 
     namespace: NamespaceName = Field(description="Namespace of the tenant's objects; declared by the stack.")
-    accounts: Mapping[Name, Slot] = Field(default={}, description="Slot → claim.")
+    accounts: Mapping[Name, Slot] = optional("Slot → claim.", {})
     previously: FormerNames = ()
 
     def written(self, name: str) -> Iterator[Written]:

@@ -100,9 +100,7 @@ class Settings(ConfigModel):
     tenants: Mapping[Name, Tenant] = {}
     tenants_from: FilePath | None = optional("Folder of files NAME.yaml, each with what is one tenant's.")
     held_as: Name | None = optional("Stack under whose name this one holds accounts and owns what it writes.")
-    allow_removals: Flag = Field(
-        default=False, description="Whether many removals are allowed in one update."
-    )
+    allow_removals: Flag = optional("Whether many removals are allowed in one update.", False)
     account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
     aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
     pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
