@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.provider import AccountClaimProvider
 from components.labels import TENANT_NAME
 from tests.support.cases import tabled
-from tests.support.dynamic_host import Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Properties, Provider, dynamic_host, provided
 from tests.support.members import SENTINEL, Members
 
 if TYPE_CHECKING:
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.control_plane import ControlPlane
 
 
-@pytest.fixture(scope="module")
-def claim(control_plane: ControlPlane) -> Generator[Provider]:
-    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
-        yield host.provider(AccountClaimProvider())
+claim = provided(AccountClaimProvider)
 
 
 def wanted(namespace: str, **more: Any) -> Properties:

@@ -12,7 +12,7 @@ from components.aso_credentials.provider import AsoProjectionProvider
 from components.service_credentials.provider import ServiceSecretProvider
 from tests.support.cases import tabled
 from tests.support.certificates import pem
-from tests.support.dynamic_host import Host, Properties, Provider
+from tests.support.dynamic_host import Properties, Provider, provided
 from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-source"
@@ -23,14 +23,8 @@ IDS = {
 }
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(ServiceSecretProvider())
-
-
-@pytest.fixture
-def aso(host: Host) -> Provider:
-    return host.provider(AsoProjectionProvider())
+provider = provided(ServiceSecretProvider)
+aso = provided(AsoProjectionProvider)
 
 
 @pytest.fixture

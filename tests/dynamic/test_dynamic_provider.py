@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from components.dynamic import DynamicProvider
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host, provided
 from tests.support.notes import NoteProvider
 from tests.support.stacks import ROOT
 
@@ -25,9 +25,7 @@ def host() -> Generator[Host]:
         yield host
 
 
-@pytest.fixture
-def notes(host: Host) -> Provider:
-    return host.provider(NoteProvider())
+notes = provided(NoteProvider)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from components.secret_manager import SecretManager, SecretManagerTarget, open_s
 from components.secret_stores.provider import LoginSecretProvider
 from components.service_credentials.provider import ServiceSecretProvider
 from sandbox.tests.support.clouds import Served
-from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host, provided
 from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def host(google: Served, control_plane: ControlPlane) -> Generator[Host]:
         yield host
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(ServiceSecretProvider())
+provider = provided(ServiceSecretProvider)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.aso_credentials.provider import OperatorPinProvider
-from tests.support.dynamic_host import Host, Properties, Provider, Recorded
+from tests.support.dynamic_host import Properties, Provider, Recorded, provided
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -17,9 +17,7 @@ ACCOUNT = "azureserviceoperator-default"
 PLACE = "credfleet:asoCredentials"
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(OperatorPinProvider())
+provider = provided(OperatorPinProvider)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from components.projection.model import digests
 from components.projection.provider import SecretProjectionProvider
 from tests.support.cases import tabled
-from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Properties, Provider, dynamic_host, provided
 from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-credential"
@@ -18,9 +18,7 @@ GUID = "00000000-0000-4000-8000-000000000001"
 AZURE = {"subscriptionID": GUID, "tenantID": GUID, "clientID": GUID, "clientSecret": SENTINEL}
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(SecretProjectionProvider())
+provider = provided(SecretProjectionProvider)
 
 
 def projection(secrets: Secrets | None = None, **more: Any) -> Properties:

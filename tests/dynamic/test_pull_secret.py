@@ -32,7 +32,7 @@ from components.secret_manager import (
 )
 from sandbox.tests.support.clouds import Served
 from tests.support.cases import tabled
-from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host, provided
 from tests.support.hyperfleet import bring, delete
 
 PROJECT = "test-project"
@@ -83,19 +83,9 @@ def secret(google: Served) -> Entry:
     return Entry(open_secret_manager(target, Patience(first_pause=0.01)))
 
 
-@pytest.fixture
-def verification(host: Host) -> Provider:
-    return host.provider(PullSecretVerificationProvider())
-
-
-@pytest.fixture
-def retention(host: Host) -> Provider:
-    return host.provider(PullSecretRetentionProvider())
-
-
-@pytest.fixture
-def status(host: Host) -> Provider:
-    return host.provider(PullSecretStatusProvider())
+verification = provided(PullSecretVerificationProvider)
+retention = provided(PullSecretRetentionProvider)
+status = provided(PullSecretStatusProvider)
 
 
 def verified(secret: str, version: object = "1", content: bytes = OURS, **more: Any) -> Properties:

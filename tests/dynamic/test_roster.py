@@ -18,7 +18,7 @@ from components.account_pool.forecast.forecast import parse
 from components.account_pool.roster import PoolRosterProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.cases import tabled
-from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Properties, Provider, dynamic_host, provided
 from tests.support.members import TOKEN, Members
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def roster(namespace: str, members: Properties, **more: Any) -> Properties:
     }
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(PoolRosterProvider())
+provider = provided(PoolRosterProvider)
 
 
 LOSSES: Mapping[str, tuple[Properties, Properties, str]] = {

@@ -10,7 +10,7 @@ import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
 from tests.support.cases import table, tabled
-from tests.support.dynamic_host import Host, Properties, Provider
+from tests.support.dynamic_host import Properties, Provider, provided
 from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-credential"
@@ -19,9 +19,7 @@ TYPE = "servicebinding.io/rabbitmq"
 OWNER = "pulumi/o/p/s/services/queue"
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(ServiceMigrationProvider())
+provider = provided(ServiceMigrationProvider)
 
 
 def migration(namespace: str, **more: Any) -> Properties:

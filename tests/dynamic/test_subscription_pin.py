@@ -6,7 +6,7 @@ import pytest
 
 from components.aso_credentials.provider import SubscriptionPinProvider
 from tests.support.cases import tabled
-from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host, provided
 
 SUB = "00000000-0000-4000-8000-0000000000aa"
 OTHER = "00000000-0000-4000-8000-0000000000ff"
@@ -19,9 +19,7 @@ def host() -> Generator[Host]:
         yield host
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(SubscriptionPinProvider())
+provider = provided(SubscriptionPinProvider)
 
 
 def pin(**more: object) -> Properties:

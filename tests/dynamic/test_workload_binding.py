@@ -8,7 +8,7 @@ import pytest
 
 from components.service_credentials.provider import WorkloadBindingProvider
 from tests.support.cases import tabled
-from tests.support.dynamic_host import Host, Properties, Provider
+from tests.support.dynamic_host import Properties, Provider, provided
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -31,9 +31,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-@pytest.fixture
-def provider(host: Host) -> Provider:
-    return host.provider(WorkloadBindingProvider())
+provider = provided(WorkloadBindingProvider)
 
 
 class Workload:

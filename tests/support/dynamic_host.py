@@ -14,6 +14,7 @@ from threading import Thread
 from typing import Any, Final
 
 import grpc
+import pytest
 from google.protobuf.struct_pb2 import Struct
 from pulumi.dynamic import ResourceProvider
 from pulumi.dynamic.dynamic import serialize_provider
@@ -169,6 +170,15 @@ class Provider:
         struct = Struct()
         struct.update({**properties, _PROVIDER: self.serialized})
         return struct
+
+
+def provided(kind: type[ResourceProvider]) -> Any:
+    """Return the fixture of one provider in the host of a module."""
+
+    def provider(host: Host) -> Provider:
+        return host.provider(kind())
+
+    return pytest.fixture(provider)
 
 
 @contextmanager
