@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import pytest
-
+from tests.support.cases import tabled
 from tests.support.stacks import ROOT
 
 SANDBOX: Final = ROOT / "sandbox"
@@ -105,24 +104,7 @@ def test_every_file_that_a_page_names_is_there() -> None:
     assert [(str(page), name) for page, name in named if not _is_there(page, name)] == []
 
 
-@pytest.mark.parametrize(
-    "bare",
-    [
-        "(decision 12)",
-        "engine facts 2.1",
-        "ASO facts 3",
-        "byte table A",
-        "claim protocol section 4",
-        "rows C12",
-        'pytest.param("awz", id="8-unknown-plan")',
-        'pytest.param("awz", id="E-unknown-plan")',
-        "def test_c10_an_account_is_free(",
-        "def test_case_36_an_account_is_free(",
-        "def test_an_account_is_free_d7(",
-        "def test_an_account_is_free_f(",
-        "decision\n        15",
-    ],
-)
+@tabled("bare")
 def test_a_bare_citation_is_recognised(bare: str) -> None:
     assert _BY_NUMBER.search(bare)
 

@@ -16,6 +16,8 @@ from typing import TypeAlias
 import grimp
 import pytest
 
+from tests.support.cases import tabled
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "components": "components",
@@ -246,21 +248,7 @@ def test_no_import_breaks_what_the_linter_holds(house: Path) -> None:
     assert lint(house) == []
 
 
-@pytest.mark.parametrize(
-    ("importer", "imported", "contract"),
-    [
-        ("components/naming", "operations.main", "what a stack declares"),
-        ("components/naming", "credfleet", "what a stack declares"),
-        ("components/naming", "pulumi_sandbox.errors", "what a stack declares"),
-        ("sandbox/pulumi_sandbox/errors", "components.naming", "the sandbox would run any Pulumi program"),
-        ("sandbox/pulumi_sandbox/errors", "operations.main", "the sandbox would run any Pulumi program"),
-        ("sandbox/pulumi_sandbox/providers/server", "pulumi_sandbox.services.build", "the sandbox is built"),
-        ("sandbox/pulumi_sandbox/protocol/urns", "pulumi_sandbox.services.build", "the sandbox is built"),
-        ("operations/stack/state", "operations.folders", "what reads stacks at rest"),
-        ("operations/folders", "pulumi_sandbox.services.clouds", "the sandbox's parts are used"),
-        ("sandbox/pulumi_sandbox/services/ports", "pulumi_sandbox.services.launch", "no circle"),
-    ],
-)
+@tabled("importer, imported, contract")
 def test_an_import_planted_for_the_linter_is_caught(
     importer: str, imported: str, contract: str, house: Path
 ) -> None:

@@ -126,15 +126,7 @@ def losses_of(declared: Mapping[str, Any]) -> list[str]:
     return [each.fix for each in found.refused]
 
 
-@pytest.mark.parametrize(
-    ("id_", "name", "is_refused"),
-    [
-        ("cls-2", "Prod EU", True),
-        ("cls-2", "other", False),  # a cluster comes and another goes
-        ("cls-1", "Prod EU", False),
-        ("cls-1", "other", False),  # its name is for people
-    ],
-)
+@tabled("id_, name, is_refused")
 def test_cluster_of_the_same_name_under_another_id_is_refused_and_told_why(
     id_: str, name: str, *, is_refused: bool
 ) -> None:

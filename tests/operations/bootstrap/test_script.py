@@ -23,6 +23,7 @@ from packaging.specifiers import SpecifierSet
 from components.errors import CredfleetError
 from operations.bootstrap import google
 from operations.bootstrap.script import open_bootstrap
+from tests.support.cases import tabled
 from tests.support.fleet_project import CREDFLEET, ROOT
 
 _IDS: Final = "repo:acme@7/fleet@42"
@@ -150,19 +151,7 @@ def test_printed_commands_trust_three_subjects_and_let_only_the_deployment_write
     assert lines[-1] == "gh variable set CREDFLEET_ENVIRONMENTS --repo acme/fleet --body ready"
 
 
-@pytest.mark.parametrize(
-    ("cloud", "fails"),
-    [
-        ("aws", "gh variable set AWS_ROLE"),
-        ("aws", "aws iam put-role-policy"),
-        ("aws", "kubectl .* apply"),
-        ("aws", "kubectl .* get namespace"),
-        ("gcp", "gcloud kms keys"),
-        ("azure", "az aks show"),
-        ("azure", "az identity show .* clientId"),
-        ("azure", "az role assignment create"),
-    ],
-)
+@tabled("cloud, fails")
 def test_printed_commands_end_at_the_first_that_fails_and_no_workflow_runs(
     tmp_path: Path, cloud: str, fails: str
 ) -> None:

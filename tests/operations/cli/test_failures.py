@@ -21,7 +21,7 @@ from operations.cli.inputs import ask
 from operations.cli.options import Form, OutputOption
 from operations.main import app as program
 from operations.main import main
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 
 
 def run(raising: Callable[[], None], *arguments: str) -> Result:
@@ -96,21 +96,10 @@ def test_every_problem_of_a_configuration_is_told_with_its_place_and_fix() -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("place", "told"),
-    [
-        ("a.yaml", ""),
-        ("a.yaml:3", ""),
-        ("a.yaml:3 accountId", " accountId"),
-        ("docs/a.yaml, document 1", " document 1"),
-        ("a.yaml: SecretStore/n", " SecretStore/n"),
-        ("data.yaml", " data.yaml"),
-        ("config:a.yaml", " config:a.yaml"),
-    ],
-)
+@tabled("place, told")
 def test_file_of_a_problem_is_told_once(place: str, told: str) -> None:
-    at = ("docs/a.yaml", 3, 4)
-    expected = f"✗ docs/a.yaml:3:4{told}: it is no map\n→ write one\n"
+    at = ("mine/a.yaml", 3, 4)
+    expected = f"✗ mine/a.yaml:3:4{told}: it is no map\n→ write one\n"
     error = CredfleetError(code="odd", place=place, problem="it is no map", fix="write one", at=at)
     assert run(raise_(error)).stderr == expected
     problem = Problem(place, "it is no map", "write one", at)

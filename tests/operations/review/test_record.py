@@ -18,7 +18,7 @@ from operations.review.preview import installed_providers
 from operations.review.record import Record, code_of, make_record
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Resource, Snapshot
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 
 LIST: Final = "/api/v1/namespaces/pool/secrets?labelSelector=x"
 RECORDS: Final = "/api/v1/namespaces/pool/configmaps?labelSelector=y"
@@ -138,16 +138,7 @@ def test_a_link_is_what_it_leads_to_and_no_file_is_told_by_the_end_of_another(tm
     assert code_of(tmp_path) != before
 
 
-@pytest.mark.parametrize(
-    ("path", "is_code"),
-    [
-        ("tenants/acme.yaml", False),
-        ("tenants/acme.py", True),
-        ("tenants/acme/data.yaml", False),
-        ("tenants/acme/data.py", True),
-        ("others/acme.yaml", True),
-    ],
-)
+@tabled("path, is_code")
 def test_what_a_tenants_file_says_or_names_is_configuration_and_what_lies_beside_it_is_not(
     tmp_path: Path, path: str, is_code: bool
 ) -> None:

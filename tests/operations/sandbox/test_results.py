@@ -9,7 +9,7 @@ from operations.sandbox import results
 from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared
 from operations.stack.state import Resource
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 
 STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
 
@@ -40,17 +40,7 @@ def test_children_stand_below_their_parents_and_the_engines_own_resources_are_le
     ]
 
 
-@pytest.mark.parametrize(
-    ("op", "failed", "action"),
-    [
-        ("same", False, "unchanged"),
-        ("create", False, "created"),
-        ("update", False, "updated"),
-        ("create-replacement", False, "replaced"),
-        ("import", False, "imported"),
-        ("update", True, "failed"),
-    ],
-)
+@tabled("op, failed, action")
 def test_a_step_decides_what_is_said_of_its_resource(op: str, action: str, *, failed: bool) -> None:
     (told,) = results.list_declared([ROOT, OTHER], [finished(op, OTHER, failed=failed)])
     assert told.action == action
@@ -101,16 +91,7 @@ def test_the_headline_says_what_was_done_and_what_there_is(
     assert results.headline(declared(*actions), deleted, 2, 1, outcome) == sentence
 
 
-@pytest.mark.parametrize(
-    ("types", "part"),
-    [
-        ("Fleet", "Fleet"),
-        ("Fleet$Pool", "Pool"),
-        ("credfleet:index:Fleet$credfleet:index:AccountPool$credfleet:index:Claim", "AccountPool"),
-        ("Fleet$Pool$Claims$Claim", "Pool"),
-        ("Fleet$kubernetes:core/v1:Secret", "kubernetes:core/v1:Secret"),
-    ],
-)
+@tabled("types, part")
 def test_a_resource_belongs_to_the_part_right_below_the_root_however_deep_it_lies(
     types: str, part: str
 ) -> None:

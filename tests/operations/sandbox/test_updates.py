@@ -31,6 +31,7 @@ from operations.sandbox import control_plane, existing, updates
 from operations.sandbox.results import FLEET
 from operations.stack.state import Resource, Snapshot, state_text
 from tests.operations.sandbox.told import LOCKED, raw, refusal
+from tests.support.cases import tabled
 
 ROOT = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
 FAILED = "error: update failed\n"
@@ -271,16 +272,7 @@ def test_an_update_that_does_not_end_well_says_so_and_keeps_its_exit_code(
     assert "Next" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("phase", "what", "codes"),
-    [
-        ("Skipped", "", (9, 9)),
-        ("Bound", "claim a/b", (9, 9)),
-        ("Bound", "read a", (9, 0)),
-        ("Bound", "pull secret a", (9, 0)),
-        ("Bound", "", (0, 0)),
-    ],
-)
+@tabled("phase, what, codes")
 def test_what_was_skipped_ends_an_update_with_its_own_code_unless_the_sandbox_lacks_its_operator(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, phase: str, what: str, codes: tuple[int, int]
 ) -> None:

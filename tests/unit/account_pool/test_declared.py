@@ -118,17 +118,7 @@ def test_what_a_preview_lets_a_tenant_lose_the_api_server_lets_the_program_take(
         assert allows(build_member_machine(()), write) is (state == State.DIRTY)
 
 
-@pytest.mark.parametrize(
-    ("holder", "why"),
-    [
-        ("pulumi/organization/shop/dev/acme/0", "held by stack organization/shop/dev"),
-        (
-            "cli",
-            "held by cli: run `credfleet pool release -n pool"
-            " --type=aws --tenant=acme --slot=0 --holder=cli --yes`",
-        ),
-    ],
-)
+@tabled("holder, why")
 def test_account_in_use_is_named_with_its_stack_or_the_command_that_releases_it(
     holder: str, why: str
 ) -> None:
