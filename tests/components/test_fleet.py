@@ -13,7 +13,7 @@ import pytest
 from components.fleet import Fleet
 from components.projection.model import digests
 from components.skipped_lines import skipped_in
-from tests.support.cases import cases, table
+from tests.support.cases import table, tabled
 from tests.support.recorder import Recorder, Registration, Unknown, decode, record
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
@@ -52,10 +52,7 @@ def ancestors_and_what_they_wait_for(recorder: Recorder, resource: Registration)
     return seen
 
 
-@cases(
-    "file, is_refused",
-    table(__file__, "test_a_program_whose_stack_file_was_cut_off_declares_nothing_and_ends"),
-)
+@tabled("file, is_refused")
 def test_a_program_whose_stack_file_was_cut_off_declares_nothing_and_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None, *, is_refused: bool
 ) -> None:

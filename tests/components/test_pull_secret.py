@@ -20,7 +20,7 @@ from components.pull_secret.preconditions import ADAPTERS, decide
 from components.pull_secret.retention import Retention
 from components.pull_secret.settings import PullSecretsSection
 from components.pull_secret.verification import digest_of
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 
 ENTRY = "gcp:secretmanager/secret:Secret"
@@ -124,10 +124,7 @@ def test_an_entry_is_automatic_labelled_sixfold_and_abandoned() -> None:
     assert entry.request.retainOnDelete
 
 
-@cases(
-    "found, declared_as",
-    table(__file__, "test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for"),
-)
+@tabled("found, declared_as")
 def test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for(
     found: Mapping[str, Any], declared_as: Mapping[str, Any]
 ) -> None:
@@ -323,7 +320,7 @@ def test_a_cluster_that_hyperfleet_deletes_keeps_nothing(preview: bool) -> None:
     assert recorder.stack_outputs["skipped"] == ["HyperFleet deletes the cluster"]
 
 
-@cases("asked, told", table(__file__, "test_an_entry_that_stays_as_it_is_is_told_with_what_is_asked_for"))
+@tabled("asked, told")
 def test_an_entry_that_stays_as_it_is_is_told_with_what_is_asked_for(
     asked: Mapping[str, Any], told: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -335,7 +332,7 @@ def test_an_entry_that_stays_as_it_is_is_told_with_what_is_asked_for(
     assert recorder.named(STATUS, "cls-1-status").inputs["data"]["replicationPolicy"] == "user-managed"
 
 
-@cases("asked, replication", table(__file__, "test_a_new_entry_is_encrypted_with_the_keys_of_its_places"))
+@tabled("asked, replication")
 def test_a_new_entry_is_encrypted_with_the_keys_of_its_places(
     asked: Mapping[str, Any], replication: Mapping[str, Any]
 ) -> None:

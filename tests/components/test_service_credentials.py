@@ -22,7 +22,7 @@ from components.service_credentials.settings import Binding, Instance, Services
 from components.stack_config.stack import Settings
 from components.wiring.services import declare_services
 from components.wiring.tenants import Declared
-from tests.support.cases import cases, table
+from tests.support.cases import table, tabled
 from tests.support.recorder import Recorder, Secret, plain, record
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -139,10 +139,7 @@ def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -
     assert recorded(declare(), preview=preview).stack_outputs == table(__file__, "OUTPUTS")
 
 
-@cases(
-    "display_name, directory, name, binding_name",
-    table(__file__, "test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name"),
-)
+@tabled("display_name, directory, name, binding_name")
 def test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name(
     display_name: str | None, directory: str, name: str, binding_name: str | None
 ) -> None:

@@ -10,7 +10,7 @@ import secret_values
 from pulumi_policy import ResourceValidationArgs
 from secret_values import Sightings, declared_secrets
 
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.policies import OPTIONS, UNKNOWN, judge, judge_stack, secret
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
@@ -66,7 +66,7 @@ def found(**inputs: object) -> list[str]:
     return judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs)
 
 
-@cases("text", table(__file__, "test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value"))
+@tabled("text")
 def test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value(text: str) -> None:
     said = found(data={"note": text})
 
@@ -79,7 +79,7 @@ def encoded(text: str) -> str:
 
 
 @pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES)
-@cases("written", table(__file__, "test_a_secret_is_found_between_whatever_signs_and_with_signs_of_its_own"))
+@tabled("written")
 def test_a_secret_is_found_between_whatever_signs_and_with_signs_of_its_own(written: str, value: str) -> None:
     text = written.format(value, value)
 
@@ -111,7 +111,7 @@ def test_a_key_of_several_lines_is_found_in_a_block_of_yaml() -> None:
     assert found(data={"note": block}) == ["data.note is a secret in plaintext"]
 
 
-@cases("text", table(__file__, "test_what_merely_stands_beside_a_secret_is_let_through"))
+@tabled("text")
 def test_what_merely_stands_beside_a_secret_is_let_through(text: str) -> None:
     assert found(data={"note": text}) == []
 
@@ -130,7 +130,7 @@ def others(marked: object, plain: str) -> list[tuple[str, str]]:
     )
 
 
-@cases("marked, plain", table(__file__, "test_what_another_marks_is_found_inside_a_longer_text"))
+@tabled("marked, plain")
 def test_what_another_marks_is_found_inside_a_longer_text(marked: str, plain: str) -> None:
     assert others({"a": marked}, plain) == [("1", "note is a secret in plaintext")]
 
@@ -180,7 +180,7 @@ def test_what_a_resource_marks_in_base64_is_found_in_its_own_annotations() -> No
     ]
 
 
-@cases("key, value", table(__file__, "test_what_stands_in_base64_beside_a_secret_is_let_through"))
+@tabled("key, value")
 def test_what_stands_in_base64_beside_a_secret_is_let_through(key: str, value: str) -> None:
     assert others({key: encoded(value), "password": encoded(PASSWORD)}, value) == []
 
@@ -195,7 +195,7 @@ def archive(**assets: object) -> dict[str, object]:
     return {"4dabf18193072939515e22adb298388d": "0def7320c3a5731c473e5ecbe6d01bc7", "assets": assets}
 
 
-@cases("inputs, path", table(__file__, "test_a_secret_in_plain_is_found_wherever_it_stands"))
+@tabled("inputs, path")
 def test_a_secret_in_plain_is_found_wherever_it_stands(inputs: Mapping[str, object], path: str) -> None:
     assert found(**inputs) == [f"{path} is a secret in plaintext"]
 

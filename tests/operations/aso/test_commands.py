@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 import components.connection
 from components.connection import ClusterTarget, Reply
 from operations.main import app
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import ROOT
 
 IDS: Final = {
@@ -204,7 +204,7 @@ def test_what_is_no_text_is_told_as_such(tmp_path: Path, given: str) -> None:
     assert "not UTF-8 text" in result.stderr
 
 
-@cases("text, place", table(__file__, "test_a_manifest_that_is_none_is_told_in_two_lines_without_its_text"))
+@tabled("text, place")
 def test_a_manifest_that_is_none_is_told_in_two_lines_without_its_text(text: str, place: str) -> None:
     result = run("-", stdin=text)
     assert result.exit_code == 2

@@ -21,7 +21,7 @@ from operations.cli.inputs import ask
 from operations.cli.options import Form, OutputOption
 from operations.main import app as program
 from operations.main import main
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import tabled
 
 
 def run(raising: Callable[[], None], *arguments: str) -> Result:
@@ -50,7 +50,7 @@ def an_error(code: str) -> CredfleetError:
     return CredfleetError(code=code, place="pool account-pool", problem="it is empty", fix="add accounts")
 
 
-@cases("code, exit_code", table(__file__, "test_the_code_of_an_error_decides_the_exit_code"))
+@tabled("code, exit_code")
 @pytest.mark.parametrize("kind", [CredfleetError, SandboxError])
 def test_the_code_of_an_error_decides_the_exit_code(
     kind: type[CredfleetError | SandboxError], code: str, exit_code: int

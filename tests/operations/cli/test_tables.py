@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operations.cli.tables import Column, Commands, Table
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 WORDS = st.text("abcdefgh-é漢", min_size=1, max_size=30)
 CELLS = st.lists(WORDS, max_size=6).map(" ".join)
@@ -29,7 +29,7 @@ def accounts(*more: Column) -> Table:
     return Table("Accounts", columns, [(*row, *("wiped by hand, ticket 4711, see there" for _ in more))])
 
 
-@cases("width, shown", table(__file__, "test_columns_leave_in_the_order_that_is_stated"))
+@tabled("width, shown")
 def test_columns_leave_in_the_order_that_is_stated(width: int | None, shown: list[str]) -> None:
     assert lines(accounts(), width) == ["Accounts", *shown]
 

@@ -17,7 +17,7 @@ from operations.pool.cleaning import load_commands
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.stack_file import compact
 from tests.operations.conftest import PASSPHRASE
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import ROOT
 
 CREDENTIAL = '{"accessKeyID":"AK","secretAccessKey":"sEcrEt"}'
@@ -207,7 +207,7 @@ def test_a_salt_that_was_lost_is_one_problem_and_the_rest_is_checked(project: Pa
     assert told == [("encryptionsalt", 1), ("credfleet:tenants", 3 if salt else 2)]
 
 
-@cases("text", table(__file__, "test_a_file_that_says_nothing_of_this_program_never_counts_as_empty"))
+@tabled("text")
 def test_a_file_that_says_nothing_of_this_program_never_counts_as_empty(project: Path, text: str) -> None:
     configure(project, text)
     result = run("config", "check")

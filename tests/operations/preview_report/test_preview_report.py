@@ -21,7 +21,7 @@ from operations.preview_report.digest import parse
 from operations.preview_report.markdown import LIMIT, code, render
 from operations.preview_report.review import Review, review
 from tests.operations.previews import CLAIM, NAMESPACE, SECRET, claim, digest, said, step, urn
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs/examples/preview/dev.json"
@@ -117,7 +117,7 @@ def test_the_same_steps_in_any_order_give_the_same_review():
 # For whom
 
 
-@cases("changed, owner", table(__file__, "test_a_change_is_told_under_whose_it_is"))
+@tabled("changed, owner")
 def test_a_change_is_told_under_whose_it_is(changed: dict[str, Any], owner: str):
     (change,) = reviewed(changed).changes
     assert (change.tenant or change.owner) == owner
@@ -231,7 +231,7 @@ def test_a_skipped_pull_secret_is_told_with_what_its_cluster_waits_for():
     assert row in section(render(found, "p.json"), "Skipped")
 
 
-@cases("what, why", table(__file__, "test_all_that_is_skipped_is_in_the_review"))
+@tabled("what, why")
 def test_all_that_is_skipped_is_in_the_review(what: str, why: str):
     found = reviewed(diagnostics=[skipped(what, why, by="fleet", type_="credfleet:index:Fleet")])
 
@@ -446,7 +446,7 @@ def test_a_provider_that_quotes_a_value_in_an_error_is_not_quoted():
 # What cannot break a comment
 
 
-@cases("name", table(__file__, "test_a_name_cannot_become_markup"))
+@tabled("name")
 def test_a_name_cannot_become_markup(name: str):
     odd = step("delete", name, SECRET)
     plain = comment(step("delete", "x", SECRET))

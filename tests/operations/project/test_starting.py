@@ -23,7 +23,7 @@ from operations.main import app
 from operations.project import commands
 from operations.project.starting import ROOMS
 from operations.stack.at_rest import StackAtRest
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.recorder import record
 from tests.support.stacks import ROOT
 
@@ -114,7 +114,7 @@ def test_the_folder_one_is_in_becomes_a_project(
     assert run("config", "check").exit_code == 0
 
 
-@cases("encrypted_by, cloud", table(__file__, "test_a_cluster_of_ones_own_gets_a_stack_and_our_workflows"))
+@tabled("encrypted_by, cloud")
 def test_a_cluster_of_ones_own_gets_a_stack_and_our_workflows(
     encrypted_by: str, cloud: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +213,7 @@ def test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added(
     assert {name: text for name, text in files(folder).items() if name != "Pulumi.prod.yaml"} == now
 
 
-@cases("told, code", table(__file__, "test_what_cannot_be_begun_is_refused_before_anything_is_written"))
+@tabled("told, code")
 def test_what_cannot_be_begun_is_refused_before_anything_is_written(
     told: tuple[str, ...], code: str, project: Path
 ) -> None:
@@ -273,7 +273,7 @@ def test_what_an_option_says_is_not_asked_and_a_cloud_is_asked_for_until_it_is_o
     assert "type: gcp" in Path("mine/Pulumi.dev.yaml").read_text()
 
 
-@cases("told, line", table(__file__, "test_it_depends_on_the_package_from_where_it_was_installed"))
+@tabled("told, line")
 def test_it_depends_on_the_package_from_where_it_was_installed(
     told: str | None, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from components.pull_secret.hyperfleet import read_observed
 from operations.main import app
 from sandbox.tests.support.clouds import Served
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.hyperfleet import bring, delete, say, served_hyperfleet
 
 AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
@@ -197,7 +197,7 @@ def test_a_hyperfleet_that_refuses_leaves_the_file_as_it_was(
     assert file.read_text() == "as it was"
 
 
-@cases("section, place", table(__file__, "test_a_stack_that_names_no_hyperfleet_or_no_file_is_told"))
+@tabled("section, place")
 def test_a_stack_that_names_no_hyperfleet_or_no_file_is_told(
     project: Path, section: dict[str, Any], place: str
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from operations.review.confined import REFUSED
 from operations.review.confinement import Confinement, start
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 CANARY: Final = "canary-of-the-runner"
 HOSTILE: Final = """
@@ -108,7 +108,7 @@ def test_its_folders_are_empty(tried: dict[str, Any], place: str) -> None:
     assert tried[place] == []
 
 
-@cases("what", table(__file__, "test_it_is_refused_whatever_else_it_tries"))
+@tabled("what")
 def test_it_is_refused_whatever_else_it_tries(tried: dict[str, Any], what: str) -> None:
     assert str(tried[what]).startswith("refused: ")
 

@@ -18,7 +18,7 @@ from operations.review.preview import installed_providers
 from operations.review.record import Record, code_of, make_record
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Resource, Snapshot
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import tabled
 
 LIST: Final = "/api/v1/namespaces/pool/secrets?labelSelector=x"
 RECORDS: Final = "/api/v1/namespaces/pool/configmaps?labelSelector=y"
@@ -107,7 +107,7 @@ def test_no_record_is_made_of_a_state_that_other_files_of_tenants_made(tmp_path:
     assert (refused.value.code, refused.value.place) == ("not-deployed", "tenants")
 
 
-@cases("path", table(__file__, "test_whatever_the_program_could_import_or_read_makes_it_another"))
+@tabled("path")
 def test_whatever_the_program_could_import_or_read_makes_it_another(tmp_path: Path, path: str) -> None:
     before = code_of(_program(tmp_path))
     _write(tmp_path / path, "another")

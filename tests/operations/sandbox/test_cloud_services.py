@@ -25,7 +25,7 @@ from operations.folders import Folders
 from operations.main import app
 from operations.sandbox import updates
 from operations.sandbox.cloud_services import HYPERFLEET, SERVICES, stand_ins, start
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.hyperfleet import moment
 
 
@@ -54,7 +54,7 @@ def folders(project: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folders
 GCP, AZURE, FLEET = "gcp:secretManagerCustomEndpoint", "azure-native:metadataHost", "credfleet:pullSecrets"
 
 
-@cases("values, ports", table(__file__, "test_only_what_a_stack_names_on_loopback_is_started"))
+@tabled("values, ports")
 def test_only_what_a_stack_names_on_loopback_is_started(
     values: dict[str, str], ports: dict[str, int]
 ) -> None:

@@ -17,7 +17,7 @@ from pulumi_sandbox.errors import SandboxError
 
 from operations.sandbox.hyperfleet.app import REQUIRED, make_app
 from sandbox.tests.support.clouds import Served
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.hyperfleet import bring, delete, moment, say, served_hyperfleet
 
 CLUSTERS = "/api/hyperfleet/v1/clusters"
@@ -94,9 +94,7 @@ def test_a_report_that_adds_nothing_is_dropped_without_a_word(service: Served, d
     assert reports(service) == {"pullsecret": 2}
 
 
-@cases(
-    "field, value", table(__file__, "test_a_report_that_breaks_the_contract_is_refused_by_the_fields_name")
-)
+@tabled("field, value")
 def test_a_report_that_breaks_the_contract_is_refused_by_the_fields_name(
     service: Served, field: str, value: object
 ) -> None:

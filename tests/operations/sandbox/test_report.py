@@ -13,7 +13,7 @@ import pytest
 from components.account_pool.core.status import AccountUse
 from components.errors import how_many
 from operations.sandbox.report import Claimed, Declared, Report, Share, Skipped, Violation, render, write
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 SECRET = "kubernetes:core/v1:Secret"
 REPORT = Report(
@@ -169,14 +169,14 @@ def test_the_page_begins_with_who_is_without_what_linked_to_the_tenant(tenants: 
     assert rest.count('<span class="badge pending">without aws</span>') == len(without)
 
 
-@cases("skipped, badge", table(__file__, "test_a_badge_is_green_only_where_nothing_is_lacking"))
+@tabled("skipped, badge")
 def test_a_badge_is_green_only_where_nothing_is_lacking(skipped: list[str], badge: str) -> None:
     lacking = tuple(Skipped(what, "its reason") for what in skipped)
     page = render(replace(REPORT, skipped=lacking))
     assert re.findall(r'<span class="badge (\w+)">(.*?)</span>', page)[0] == tuple(badge.split(": "))
 
 
-@cases("what, tenant", table(__file__, "test_what_is_skipped_is_shown_at_the_tenant_whose_it_is"))
+@tabled("what, tenant")
 def test_what_is_skipped_is_shown_at_the_tenant_whose_it_is(what: str, tenant: str) -> None:
     named = {"push": "ns-push", "acme": "tenant-acme", "tenant-acme": "ns-other"}
     report = replace(REPORT, namespaces=named, skipped=(Skipped(what, "its reason"),))

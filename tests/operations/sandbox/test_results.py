@@ -9,7 +9,7 @@ from operations.sandbox import results
 from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared
 from operations.stack.state import Resource
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import tabled
 
 STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
 
@@ -81,10 +81,7 @@ def declared(*actions: str) -> list[Declared]:
     return [Declared("urn", "kind", "name", "", action, 0, "kind") for action in actions]
 
 
-@cases(
-    "actions, deleted, outcome, sentence",
-    table(__file__, "test_the_headline_says_what_was_done_and_what_there_is"),
-)
+@tabled("actions, deleted, outcome, sentence")
 def test_the_headline_says_what_was_done_and_what_there_is(
     actions: list[str], deleted: int, outcome: Outcome, sentence: str
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from components.errors import CredfleetError
 from operations.stack.project_file import Project
 from operations.stack.stack_file import Fault, ProgramConfig, StackFile, read_config
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 Given = Callable[[str, str], ProgramConfig]
 Read = Callable[[str, str], tuple[ProgramConfig, Sequence[Fault]]]
@@ -48,7 +48,7 @@ def given(read: Read) -> Given:
 
 
 # What the Pulumi CLI, v3.272.0, put into PULUMI_CONFIG for each of these.
-@cases("written, text", table(__file__, "test_all_values_are_texts_as_the_cli_writes_them"))
+@tabled("written, text")
 def test_all_values_are_texts_as_the_cli_writes_them(given: Given, written: str, text: str):
     assert given("", f"  shop:key: {written}").values == {"shop:key": text}
 

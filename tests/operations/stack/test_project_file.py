@@ -7,7 +7,7 @@ import pytest
 from components.documents import Unreadable
 from components.errors import CredfleetError
 from operations.stack.project_file import Project
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 
 def _load(directory: Path, text: str) -> Project:
@@ -20,7 +20,7 @@ def test_a_project_knows_where_its_program_and_its_stacks_are(tmp_path: Path):
     assert (project.program, project.stack_files) == (tmp_path / "app", tmp_path / "stacks")
 
 
-@cases("entry, named", table(__file__, "test_an_entry_of_another_type_is_told_with_its_line"))
+@tabled("entry, named")
 def test_an_entry_of_another_type_is_told_with_its_line(tmp_path: Path, entry: str, named: str):
     with pytest.raises(Unreadable) as caught:
         _load(tmp_path, f"name: shop\nruntime: python\n{entry}\n")

@@ -10,7 +10,7 @@ from components.documents import Unreadable
 from components.errors import CredfleetError
 from operations.stack.stack_file import StackFile
 from operations.stack.yaml_file import load_yaml, merge
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 _WRITTEN = """\
 # who reads this knows why
@@ -46,7 +46,7 @@ config:
 """
 
 
-@cases("key, value, changed", table(__file__, "test_a_change_leaves_every_other_line_as_it_was_written"))
+@tabled("key, value, changed")
 def test_a_change_leaves_every_other_line_as_it_was_written(
     tmp_path: Path, key: str, value: object, changed: list[str]
 ):
@@ -65,7 +65,7 @@ def test_a_file_of_mixed_forms_is_written_whole_rather_than_broken(tmp_path: Pat
     assert load_yaml(path) == document
 
 
-@cases("text, named", table(__file__, "test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted"))
+@tabled("text, named")
 def test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted(path: Path, text: str, named: str):
     path.write_text(f"{text}\nconfig: {{shop:a: b}}\n")
     file = _loaded(path)
@@ -75,7 +75,7 @@ def test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted(path: P
     assert caught.value.code == "stack-unsupported"
 
 
-@cases("text, at, problem", table(__file__, "test_a_mistake_is_told_with_its_place_but_not_its_text"))
+@tabled("text, at, problem")
 def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str, at: str, problem: str):
     path.write_text(text)
     with pytest.raises(Unreadable) as caught:

@@ -12,7 +12,7 @@ import components.secret_stores.stack_cluster
 from components.connection import ClusterTarget, Reply
 from components.documents import read_all
 from operations.main import app
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "stores"
 
@@ -81,7 +81,7 @@ spec: {provider: {kubernetes: {auth: {serviceAccount: {name: r}}, server: SERVER
 """
 
 
-@cases("server, words", table(__file__, "test_what_eso_misses_in_a_store_as_it_stands_is_told"))
+@tabled("server, words")
 def test_what_eso_misses_in_a_store_as_it_stands_is_told(server: str, words: str) -> None:
     (told,) = rows("-", "--caller", "b", stdin=EMBEDDED.replace("SERVER", server))
     assert (told["ready"], words in told["reason"]) == ("Invalid", True)
@@ -198,9 +198,7 @@ def test_a_fault_in_a_fake_secret_is_told_without_its_value() -> None:
     assert set(found) == {f"{place}.kee", f"{place}.version"}
 
 
-@cases(
-    "given, instead, place", table(__file__, "test_a_document_that_makes_no_sense_is_told_where_it_stands")
-)
+@tabled("given, instead, place")
 def test_a_document_that_makes_no_sense_is_told_where_it_stands(given: str, instead: str, place: str) -> None:
     assert f"standard input, {place}" in problems(OWN.replace(given, instead, 1))
 
@@ -445,7 +443,7 @@ def test_documents_are_converted_there_and_back_again() -> None:
     assert yaml_documents(again.stdout) == yaml_documents(REFERENT)
 
 
-@cases("other", table(__file__, "test_a_document_of_another_kind_is_passed_over_and_through"))
+@tabled("other")
 def test_a_document_of_another_kind_is_passed_over_and_through(other: str) -> None:
     given, whole = f"{other}\n---\n{OWN}", yaml_documents(other.replace("2026-11-28", "'2026-11-28'"))
     assert rows("-", stdin=given) == rows("-", stdin=OWN)
@@ -455,7 +453,7 @@ def test_a_document_of_another_kind_is_passed_over_and_through(other: str) -> No
         assert json.loads(run("convert", "-", *form, "-o", "json", stdin=given).stdout)["items"][:1] == whole
 
 
-@cases("given, fix", table(__file__, "test_a_slip_in_what_is_read_here_is_told_with_its_fix"))
+@tabled("given, fix")
 def test_a_slip_in_what_is_read_here_is_told_with_its_fix(given: str, fix: str) -> None:
     assert [told for _, told in problems(f"{{{given}, metadata: {{name: a}}}}").values()] == [fix]
 

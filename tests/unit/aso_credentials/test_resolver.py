@@ -12,7 +12,7 @@ from components.aso_credentials.resolution import WITHHELD, Operator, Owner, Res
 from components.aso_credentials.resolver import resolve
 from components.errors import CredfleetError
 from components.projection.model import SecretRef
-from tests.support.cases import cases, table
+from tests.support.cases import cases, tabled
 from tests.support.certificates import pem, without_key
 
 Data: TypeAlias = Mapping[str, bytes]
@@ -264,7 +264,7 @@ def arm(subscription: bytes) -> str:
     return f"/subscriptions/{subscription.decode()}/resourceGroups/rg"
 
 
-@cases("arm_id", table(__file__, "test_a_resource_of_the_same_or_of_no_subscription_passes_the_guard"))
+@tabled("arm_id")
 def test_a_resource_of_the_same_or_of_no_subscription_passes_the_guard(arm_id: str | None) -> None:
     assert one({N: VALID}, arm_id=arm_id).fault is None
     assert (
@@ -394,7 +394,7 @@ def test_an_authority_that_the_library_refuses_is_refused(host: bytes) -> None:
     assert "AZURE_AUTHORITY_HOST" in str(found.message)
 
 
-@cases("annotations", table(__file__, "test_a_misspelt_annotation_chooses_nothing_and_the_right_one_is_told"))
+@tabled("annotations")
 def test_a_misspelt_annotation_chooses_nothing_and_the_right_one_is_told(
     annotations: Mapping[str, str],
 ) -> None:
@@ -428,7 +428,7 @@ def test_settings_the_operator_does_not_start_with_are_an_error_of_its_own() -> 
     assert raised.value.code == "misconfigured"
 
 
-@cases("extra, method", table(__file__, "test_the_keys_of_a_secret_are_enough_to_tell_what_it_is_used_for"))
+@tabled("extra, method")
 def test_the_keys_of_a_secret_are_enough_to_tell_what_it_is_used_for(extra: str | None, method: str) -> None:
     known = [*keys.REQUIRED, *([extra] if extra else [])]
     resolution = one({N: dict.fromkeys(known, WITHHELD)}, arm_id=arm(SUB))

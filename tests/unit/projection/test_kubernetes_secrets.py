@@ -7,7 +7,7 @@ import pytest
 from components.connection import Reply
 from components.errors import ProjectionError
 from components.projection.kubernetes_secrets import KubernetesSecrets
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 BODY = {"metadata": {"namespace": "team-a", "name": "login"}}
 
@@ -22,10 +22,7 @@ class Refusing:
         return self._reply
 
 
-@cases(
-    "status, message",
-    table(__file__, "test_a_webhook_that_refuses_a_secret_is_named_and_what_it_says_is_not_quoted"),
-)
+@tabled("status, message")
 def test_a_webhook_that_refuses_a_secret_is_named_and_what_it_says_is_not_quoted(status: int, message: str):
     with pytest.raises(ProjectionError) as refused:
         KubernetesSecrets(cast("Any", Refusing(status, message))).create(BODY)

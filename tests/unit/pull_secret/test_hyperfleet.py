@@ -18,7 +18,7 @@ from components.pull_secret.model import Availability, Observed, Phase
 from components.pull_secret.status import of_verified, report
 from operations.sandbox.hyperfleet.app import REQUIRED
 from sandbox.tests.support.clouds import Served
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.hyperfleet import bring, delete, moment, say, served_hyperfleet
 
 EAST = "cls-1"
@@ -154,7 +154,7 @@ def test_what_was_observed_is_read_back_as_it_was_written() -> None:
     assert read_observed(render_observed(observed, "2026-01-01T00:00:00Z")) == observed
 
 
-@cases("text", table(__file__, "test_a_file_nobody_wrote_so_is_refused_without_being_shown"))
+@tabled("text")
 def test_a_file_nobody_wrote_so_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(ValueError, match="credfleet pull-secret observe"):
         read_observed(text)

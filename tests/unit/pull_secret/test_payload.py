@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from components.errors import PullSecretError
 from components.pull_secret.payload import LIMIT, judge, list_winners, merge
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 
 
 def auth(plain: str) -> str:
@@ -32,7 +32,7 @@ def warnings(payload: bytes) -> list[tuple[str, str]]:
     return [(fault.place, fault.problem) for fault in judge(payload).warnings]
 
 
-@cases("payload, registries", table(__file__, "test_what_kubelet_and_hyperfleets_job_accept_is_valid"))
+@tabled("payload, registries")
 def test_what_kubelet_and_hyperfleets_job_accept_is_valid(payload: str, registries: list[str]) -> None:
     verdict = judge(payload.encode())
     assert (verdict.errors, [*verdict.registries], verdict.size) == ((), registries, len(payload))
@@ -59,9 +59,7 @@ def test_what_holds_no_credentials_by_registry_is_refused(
     assert errors(payload.encode("latin-1"), strict=strict) == [(place, problem)]
 
 
-@cases(
-    "payload, fix", table(__file__, "test_another_format_is_told_with_the_command_that_gets_the_right_one")
-)
+@tabled("payload, fix")
 def test_another_format_is_told_with_the_command_that_gets_the_right_one(payload: str, fix: str) -> None:
     assert [error.fix for error in judge(payload.encode()).errors] == [fix]
 
@@ -74,10 +72,7 @@ def test_one_byte_over_64_kib_is_refused_beside_everything_else_that_is_wrong() 
     ]
 
 
-@cases(
-    "entry, problem",
-    table(__file__, "test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict"),
-)
+@tabled("entry, problem")
 def test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict(
     entry: object, problem: str
 ) -> None:
@@ -91,7 +86,7 @@ REFUSED = "kubelet refuses the whole pull secret for it: "
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@cases("entry, problem", table(__file__, "test_an_entry_that_kubelet_refuses_is_an_error_of_the_whole"))
+@tabled("entry, problem")
 def test_an_entry_that_kubelet_refuses_is_an_error_of_the_whole(
     entry: object, problem: str, strict: bool
 ) -> None:
@@ -99,7 +94,7 @@ def test_an_entry_that_kubelet_refuses_is_an_error_of_the_whole(
     assert errors(payload, strict=strict) == [('auths["r"]', REFUSED + problem)]
 
 
-@cases("payload, place, problem", table(__file__, "test_what_kubelet_refuses_besides_is_an_error"))
+@tabled("payload, place, problem")
 def test_what_kubelet_refuses_besides_is_an_error(payload: str, place: str, problem: str) -> None:
     given = payload.replace("ENTRY", json.dumps(SOUND)).encode()
     assert errors(given) == [(place, REFUSED + problem)]
@@ -110,18 +105,18 @@ def test_auths_that_a_later_null_empties_for_kubelet_are_an_error() -> None:
     assert errors(given) == [("auths", "a second one, null, has kubelet find no registry")]
 
 
-@cases("auths", table(__file__, "test_registries_none_of_which_a_node_can_pull_from_are_an_error"))
+@tabled("auths")
 def test_registries_none_of_which_a_node_can_pull_from_are_an_error(auths: str) -> None:
     told = errors(f'{{"auths":{auths}}}'.encode())
     assert told == [("auths", "no registry has both a user and a password, so no node pulls with it")]
 
 
-@cases("entry", table(__file__, "test_an_entry_that_kubelet_signs_in_with_is_sound"))
+@tabled("entry")
 def test_an_entry_that_kubelet_signs_in_with_is_sound(entry: object) -> None:
     assert errors(pull_secret({"r": entry}), strict=True) == []
 
 
-@cases("payload, places, registries", table(__file__, "test_a_repeated_key_is_told_and_every_one_is_judged"))
+@tabled("payload, places, registries")
 def test_a_repeated_key_is_told_and_every_one_is_judged(
     payload: str, places: list[str], registries: list[str]
 ) -> None:
@@ -130,10 +125,7 @@ def test_a_repeated_key_is_told_and_every_one_is_judged(
     assert [*judge(given).registries] == registries
 
 
-@cases(
-    "payloads, auths, winners",
-    table(__file__, "test_of_pull_secrets_that_merge_the_first_that_has_a_registry_wins"),
-)
+@tabled("payloads, auths, winners")
 def test_of_pull_secrets_that_merge_the_first_that_has_a_registry_wins(
     payloads: list[str], auths: dict[str, Any], winners: list[str]
 ) -> None:
@@ -154,13 +146,13 @@ def test_pull_secrets_that_are_too_large_together_are_refused() -> None:
         merge(half)
 
 
-@cases("name", table(__file__, "test_a_registry_is_told_by_its_name"))
+@tabled("name")
 def test_a_registry_is_told_by_its_name(name: str) -> None:
     verdict = judge(pull_secret({name: SOUND}), strict=True)
     assert (verdict.errors, verdict.registries) == ((), (name,))
 
 
-@cases("name", table(__file__, "test_a_key_that_may_be_a_credential_is_told_by_its_place_only"))
+@tabled("name")
 def test_a_key_that_may_be_a_credential_is_told_by_its_place_only(name: str) -> None:
     verdict = judge(pull_secret({"quay.io": SOUND, name: SOUND}))
     assert verdict.registries == ("quay.io",)

@@ -22,7 +22,7 @@ from components.secret_manager import (
     version_name,
 )
 from sandbox.tests.support.clouds import OWNER, Served, secret_manager
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 NAME = secret_name("fleet-prod", "hyperfleet-cls-1-pull-secret")
 NODES = EntryWorkload.model_validate(
@@ -96,7 +96,7 @@ def test_an_adapter_looks_adds_and_reads_back_and_nothing_else(google: Served) -
     assert allowed(google, ADAPTER) == looking | {"versions.add", "versions.access"}
 
 
-@cases("stranger", table(__file__, "test_a_like_name_is_nobody"))
+@tabled("stranger")
 def test_a_like_name_is_nobody(google: Served, stranger: str) -> None:
     assert allowed(google, stranger) == set()
 

@@ -11,7 +11,7 @@ from components.pull_secret.verification import (
     verify,
 )
 from components.secret_manager import VersionState
-from tests.support.cases import cases, table
+from tests.support.cases import cases, tabled
 from tests.support.memory_secret_manager import (
     DESTROYED,
     DISABLED,
@@ -86,7 +86,7 @@ def test_what_became_of_a_version_since_it_was_verified_is_told(
     assert all(one.startswith(start) for one, start in zip(found, told, strict=True))
 
 
-@cases("data, delivered", table(__file__, "test_a_secret_is_delivered_when_it_holds_what_was_meant"))
+@tabled("data, delivered")
 def test_a_secret_is_delivered_when_it_holds_what_was_meant(data: dict[str, str], delivered: bool) -> None:
     assert is_delivered(data, expected(1)) is delivered
 

@@ -14,7 +14,7 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 BOUND = BoundInstance(instance_guid="i-1", instance_name="orders-db", binding_guid="b-1")
 DEFAULT = {"type": b"user-provided"}
@@ -42,9 +42,7 @@ def test_no_credentials_at_all_bind_with_a_type_only(text: str, source: bytes) -
     assert entry["credentials"] == json.loads(source)
 
 
-@cases(
-    "value, stored", table(__file__, "test_an_entry_is_a_string_as_it_is_or_the_json_text_of_anything_else")
-)
+@tabled("value, stored")
 def test_an_entry_is_a_string_as_it_is_or_the_json_text_of_anything_else(value: str, stored: str) -> None:
     given = credentials(f'{{"entry": {value}}}')
 

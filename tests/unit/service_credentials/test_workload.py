@@ -6,7 +6,7 @@ It does not prove that the API server takes what is applied: `tests/dynamic/test
 from typing import Any
 
 from components.service_credentials.workload import unfit
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 ROOT = "SERVICE_BINDING_ROOT"
 OTHER: dict[str, Any] = {"name": "other", "env": [{"name": ROOT, "value": "none"}]}
@@ -23,7 +23,7 @@ def deployment(*env: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@cases("own", table(__file__, "test_a_root_that_nobody_could_mount_below_is_refused_and_never_reset"))
+@tabled("own")
 def test_a_root_that_nobody_could_mount_below_is_refused_and_never_reset(own: dict[str, Any]) -> None:
     live = deployment({"name": ROOT, **own})
     problem = unfit(live, ["app"], takes_files=True)

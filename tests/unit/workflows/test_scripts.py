@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import ROOT
 
 RECORD: Final = f"""#!{sys.executable}
@@ -136,10 +136,7 @@ def test_a_new_stack_file_is_a_new_stack(checkout: Checkout) -> None:
     assert len(listed(checkout)) == 3
 
 
-@cases(
-    "declared, cloud",
-    table(__file__, "test_what_is_declared_at_a_cloud_is_signed_in_for_without_a_key_of_its_provider"),
-)
+@tabled("declared, cloud")
 def test_what_is_declared_at_a_cloud_is_signed_in_for_without_a_key_of_its_provider(
     checkout: Checkout, declared: str, cloud: str
 ) -> None:
