@@ -107,28 +107,15 @@ def test_what_the_library_of_http_says_of_a_value_is_not_quoted():
     assert str(silence.value) == "ValueError"
 
 
-NOT_FOUND = b'{"kind": "Status", "reason": "NotFound"}'
-
-
-@pytest.mark.parametrize(
-    ("path", "answer", "is_api_server"),
-    [
-        ("/api/v1/namespaces/pool", (404, NOT_FOUND), True),
-        ("/api/v1/namespaces/pool", (404, b"404 page not found"), False),
-        ("/api/v1/namespaces/pool", (404, b'{"error": "no route"}'), False),
-        ("/api/v1/namespaces/pool", (403, b"<h1>Forbidden</h1>"), True),
-        ("/api/v1/namespaces/pool", (200, b"<h1>Welcome</h1>"), False),
-        ("/apis/example.com/v1", (404, b"404 page not found"), True),
-    ],
-)
+@tabled("path, status, data, is_api_server")
 def test_absence_that_is_not_said_as_an_api_server_does_is_no_answer(
-    path: str, answer: tuple[int, bytes], is_api_server: bool
+    path: str, status: int, data: str, is_api_server: bool
 ):
     source = TokenSource()
-    source.answer = dict(zip(("status", "data"), answer, strict=True))
+    source.answer = {"status": status, "data": data.encode()}
     made = Connection(cast("Any", source))
     if is_api_server:
-        assert made.call("GET", path).status == answer[0]
+        assert made.call("GET", path).status == status
     else:
         with pytest.raises(NoReply, match="is no API server"):
             made.call("GET", path)

@@ -181,33 +181,18 @@ def test_nobody_signed_in_is_told_with_both_ways_to_do_it(
     assert "gcp:accessToken" in failed.value.fix
 
 
-@pytest.mark.parametrize(
-    ("config", "variables", "target"),
-    [
-        ({}, {}, SecretManagerTarget()),
-        ({}, {"GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": "http://e/v1/"}, SecretManagerTarget("http://e/v1/")),
-        (
-            {"gcp:secretManagerCustomEndpoint": "http://c/v1/", "gcp:accessToken": "t"},
-            {"GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": "http://e/v1/", "GOOGLE_CREDENTIALS": "{}"},
-            SecretManagerTarget("http://c/v1/", "t"),
-        ),
-        ({}, {"GOOGLE_OAUTH_ACCESS_TOKEN": "t"}, SecretManagerTarget(token="t")),
-        ({"gcp:credentials": "{}"}, {"GOOGLE_OAUTH_ACCESS_TOKEN": "t"}, SecretManagerTarget(key="{}")),
-        ({}, {"GCLOUD_KEYFILE_JSON": "/key"}, SecretManagerTarget(key="/key")),
-        ({"gcp:impersonateServiceAccount": "sa"}, {}, SecretManagerTarget(impersonates="sa")),
-    ],
-)
+@tabled("config, variables, target")
 def test_target_is_the_one_that_the_provider_of_google_has_too(
     config: dict[str, str],
     variables: dict[str, str],
-    target: SecretManagerTarget,
+    target: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT", "GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
-    assert SecretManagerTarget.configured(config.get) == target
+    assert SecretManagerTarget.configured(config.get) == SecretManagerTarget(**target)
 
 
 @pytest.mark.filterwarnings("ignore:The load_credentials_from_:DeprecationWarning")

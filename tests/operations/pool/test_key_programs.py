@@ -18,6 +18,7 @@ import pytest
 from components.account_pool.core.calls import Found, Kind
 from components.labels import ACCOUNT_ID
 from tests.support import clouds_of_keys
+from tests.support.cases import tabled
 from tests.support.clouds_of_keys import PROJECT, Cloud
 from tests.support.memory_cluster import NAMESPACE, answer, memory_cluster
 from tests.support.stacks import ROOT
@@ -115,17 +116,7 @@ def test_keys_are_those_that_the_contract_says_however_often_it_is_asked(example
     assert [example.ask("test", each)[0] for each in (second, first)] == [0, 10]
 
 
-@pytest.mark.parametrize(
-    ("state", "code"),
-    [
-        ({"late": 5}, 0),
-        ({"late": 100}, 10),
-        ({"down": [503, {}]}, 1),
-        ({"down": [401, {"error": "invalid_client", "error_codes": [700027]}]}, 1),
-        ({"down": [400, {"error": "invalid_grant", "error_description": "Invalid JWT: wrong time"}]}, 1),
-    ],
-    ids=["new", "unknown for long", "down", "another error of the client", "another clock"],
-)
+@tabled("state, code")
 @pytest.mark.parametrize("example", FILES, indirect=True)
 def test_key_is_rejected_only_where_the_cloud_does_not_know_it_for_a_while(
     example: Example, state: Mapping[str, Any], code: int, tmp_path: Path

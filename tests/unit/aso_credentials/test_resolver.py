@@ -243,21 +243,11 @@ def test_id_that_is_not_a_guid_is_noted_of_the_operators_own_secret_too(key: str
     assert one({G: {**VALID, "AZURE_TENANT_ID": b"", "AZURE_CLIENT_ID": b""}}).message is None
 
 
-@pytest.mark.parametrize(
-    ("settings", "method"),
-    [
-        ({keys.USE_WORKLOAD_IDENTITY: b"true", keys.CLIENT_SECRET: b"s"}, "workloadIdentity"),
-        ({keys.USE_WORKLOAD_IDENTITY: b"false", keys.CERTIFICATE: b"c"}, "servicePrincipalCertificate"),
-        ({keys.CERTIFICATE: b"c", keys.CLIENT_SECRET: b"s"}, "servicePrincipalCertificate"),
-        ({keys.IDENTITY_FILE: b"/f", keys.CLIENT_SECRET: b"s"}, None),
-        ({keys.CLIENT_SECRET: b"s"}, "servicePrincipalSecret"),
-        ({}, "podIdentity"),
-    ],
-)
+@tabled("settings, method")
 def test_the_operator_chooses_its_own_method_in_an_order_of_its_own(
-    settings: Data, method: str | None
+    settings: dict[str, str], method: str | None
 ) -> None:
-    assert one({G: {**IDS, **settings}}).method == method
+    assert one({G: {**IDS, **{key: text.encode() for key, text in settings.items()}}}).method == method
 
 
 def arm(subscription: bytes) -> str:
