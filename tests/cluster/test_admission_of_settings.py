@@ -120,19 +120,7 @@ def apply(admin: DynamicClient, manifests: Iterable[JsonObject]) -> None:
         admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"]).create(body=manifest)
 
 
-def test_namespace_of_a_pool_is_deleted_only_once_its_seal_lets_it_go(
-    admin: DynamicClient, namespace: str
-) -> None:
-    namespaces: Any = admin.resources.get(api_version="v1", kind="Namespace")
-    delete = partial(refusal, partial(namespaces.delete, name=namespace, body={"dryRun": ["All"]}))
-    apply(admin, namespace_manifests(namespace))
-    until(lambda: f"credfleet pool status -n {namespace}" in str(delete()))
-    unsealed = {"metadata": {"annotations": {UNSEALED: "true"}}}
-    namespaces.patch(name=namespace, body=unsealed, content_type=MERGE)
-    assert delete() is None
-
-
-def test_namespace_is_kept_by_an_api_server_that_sees_no_new_parameters(
+def test_namespace_is_kept_until_unsealed_by_an_api_server_that_sees_no_new_parameters(
     admin: DynamicClient, namespace: str
 ) -> None:
     """As kubernetes/kubernetes#130887 has it: once no binding of a kind of parameters is left."""
@@ -153,7 +141,10 @@ def test_namespace_is_kept_by_an_api_server_that_sees_no_new_parameters(
 
     config_maps.create(body=record_of(Phase.BOUND).render(namespace), namespace=namespace)
     apply(admin, namespace_manifests(namespace))
-    until(lambda: delete() is not None)
+    until(lambda: f"credfleet pool status -n {namespace}" in str(delete()))
+    unsealed = {"metadata": {"annotations": {UNSEALED: "true"}}}
+    namespaces.patch(name=namespace, body=unsealed, content_type=MERGE)
+    assert delete() is None
 
 
 def test_settings_do_not_hold_up_a_namespace_that_goes(
