@@ -128,7 +128,7 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is
         refused = fleet.run(*update(stack))
         assert refused.code != 0
         assert f"stacks.yaml: tenant {names[1]}: {problem}" in refused.err
-        fixes |= {*re.findall("`credfleet (.*?)`", refused.err)}
+        fixes |= {*re.findall(r"`\S*credfleet (.*?)`", refused.err)}
     assert fixes == {f"fleet split --stack {stack} --write" for stack in stacks[:2]}
     assert versions(admin, project.pool) == before
 
