@@ -55,7 +55,7 @@ def _no_advice(node: ast.AST) -> Iterator[ast.AST]:
             for decorator in decorators:
                 yield from ast.walk(decorator)
         case (
-            ast.Call(func=ast.Name(id="group" | "epilog" | "command"))
+            ast.Call(func=ast.Name(id="group" | "epilog" | "command" | "optional"))
             | ast.keyword(arg="help" | "description")
         ):
             yield from ast.walk(node)
