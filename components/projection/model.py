@@ -77,9 +77,13 @@ class Wanted(ABC):
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Draw the target, annotated with its owner under PROJECTED_BY."""
 
-    def bears(self, _target: JsonObject, /) -> bool:
-        """Whether a target is as it should be, apart from its data."""
-        return True
+    def dress(self, target: JsonObject) -> JsonObject:
+        """Return a target with the labels and annotations it should have besides those of `body`."""
+        return target
+
+    def bears(self, target: JsonObject, /) -> bool:
+        """Whether a target has all that it should have besides its data."""
+        return self.dress(target) == target
 
     def missing(self) -> ProjectionError:
         """Say that there is no source."""

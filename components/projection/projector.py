@@ -40,13 +40,12 @@ class Projector:
     ) -> None:
         self._secrets, self._get_source = secrets, get_source or secrets.get
 
-    def write(
-        self, wanted: Wanted, mark: Callable[[JsonObject], JsonObject] = lambda target: target
-    ) -> WrittenCopy:
+    def write(self, wanted: Wanted, mark: Callable[[JsonObject], JsonObject] | None = None) -> WrittenCopy:
         """Make the target what it should be. Raises ProjectionError, also for a target that is not ours.
 
-        mark: returns it with what else is noted on it; may raise ProjectionError.
+        mark: returns it with its labels and annotations, instead of `dress`; may raise ProjectionError.
         """
+        mark = mark or wanted.dress
         for _ in range(_ATTEMPTS):
             source = self._source(wanted)
             data = wanted.data(source)
@@ -72,11 +71,14 @@ class Projector:
         raise contended(ProjectionError, wanted.target.place, "it", _ATTEMPTS)
 
     def digest(self, wanted: Wanted) -> str | None:
-        """Return the digest of what is in the target; None if it is gone, or another owner's."""
+        """Return the digest of what is in the target; None if it is gone, or another owner's.
+
+        Empty for one that lacks a label or an annotation: so a refresh tells that, too.
+        """
         target = self._secrets.get(wanted.target)
         if target is None or not is_owned(target, wanted.owner):
             return None
-        return digest(target, data_of(target))
+        return digest(target, data_of(target)) if wanted.bears(target) else ""
 
     def is_current(self, wanted: Wanted, known: str) -> bool:
         """Whether a target with this digest is what the source makes it now."""
@@ -87,7 +89,8 @@ class Projector:
         if is_replaced(target, wanted.incarnation) or not wanted.bears(target):
             return False
         try:
-            return digest(target, wanted.data(source)) == known
+            data = wanted.data(source)
+            return data_of(target) == data and digest(target, data) == known
         except ProjectionError:
             return False
 

@@ -46,11 +46,6 @@ _DECLARING: Final = "pulumi"
 """How the names begin under which declared Secrets are written."""
 
 
-def is_marked(secret: JsonObject, declared: Mapping[str, Any]) -> bool:
-    """Whether a Secret bears all that is declared."""
-    return all(_of(secret["metadata"], kind).items() >= declared[kind].items() for kind in KINDS)
-
-
 def read_applied(secret: JsonObject) -> JsonObject:
     """Return the marks of a Secret that the API server books on the writer of Secrets: on Pulumi."""
     metadata: JsonObject = secret["metadata"]
@@ -277,9 +272,11 @@ class CompositionProvider(SecretProvider):
 
     def create_resource(self, props: Properties) -> Properties:
         """Write the Secret of what its sources are now; one that is handed over is there all the time."""
-        return self._written(props, lambda target: target)
+        return self._written(props)
 
-    def _written(self, props: Properties, mark: Callable[[JsonObject], JsonObject]) -> Properties:
+    def _written(
+        self, props: Properties, mark: Callable[[JsonObject], JsonObject] | None = None
+    ) -> Properties:
         secrets = open_secrets(self.cluster)
         wanted = self._composed(self._contents(secrets, props), props)
         written = Projector(secrets).write(wanted, mark)
@@ -341,11 +338,6 @@ class MarkedProvider(CompositionProvider):
 
     def _marked(self, before: Properties, props: Properties) -> Properties:
         return self._written(props, lambda target: render_marks(target, before, props))
-
-    def is_current(self, props: Properties, digest: str) -> bool:
-        """Whether the Secret is what its sources make of it now, and is marked as it is declared."""
-        found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
-        return found is not None and is_marked(found, props) and super().is_current(props, digest)
 
 
 def content_of(

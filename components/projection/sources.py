@@ -21,6 +21,7 @@ from components.projection.model import (
     JsonObject,
     SecretRef,
     Wanted,
+    annotations_of,
     data_of,
     encode,
     render_secret,
@@ -152,6 +153,11 @@ class Composition(Wanted):
         """Return the data of the target, in base64: made already, of all its sources."""
         del source
         return encode(self.content)
+
+    def bears(self, target: JsonObject, /) -> bool:
+        """Whether a target has its labels and annotations, whoever wrote them."""
+        labels, annotations = target["metadata"].get("labels") or {}, annotations_of(target)
+        return {**labels, **self.labels} == labels and {**annotations, **self.annotations} == annotations
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Return the target, to be written."""

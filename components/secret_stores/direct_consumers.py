@@ -81,7 +81,7 @@ class DirectRead:
         """Make its target."""
         use = self.admitted()
         self._take_over()
-        return retry(use, lambda: self._projector(use).write(self._reading, self._reading.dress))
+        return retry(use, lambda: self._projector(use).write(self._reading))
 
     def is_current(self, known: str) -> bool:
         """Whether its target, of this digest, is what the store says now."""

@@ -75,8 +75,13 @@ class Migration(Wanted):
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Return the target, to be written."""
-        labels = {SERVICE_INSTANCE_GUID: self.instance_guid} if self.bound is None else {}
-        return render_secret(self.target, self.owner, self.source, data, labels=labels)
+        return self.dress(render_secret(self.target, self.owner, self.source, data))
+
+    def dress(self, target: JsonObject) -> JsonObject:
+        """Label a target that is a source with the id of its instance."""
+        metadata = target["metadata"]
+        labels = {**(metadata.get("labels") or {}), SERVICE_INSTANCE_GUID: self.instance_guid}
+        return target if self.bound is not None else {**target, "metadata": {**metadata, "labels": labels}}
 
     def missing(self) -> ProjectionError:
         """Return the error that there is no legacy Secret."""

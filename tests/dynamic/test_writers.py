@@ -6,7 +6,7 @@ diff: the engine creates the new half first, and deletes the old half last.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,23 @@ import grpc
 import pytest
 
 from components.account_pool.member_secret import MemberSecretProvider
+from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.seal import PoolSealProvider
 from components.dynamic import INCARNATION as OUTPUT
 from components.dynamic import DynamicProvider
 from components.projection.model import INCARNATION
 from components.projection.provider import SecretProjectionProvider
-from components.pull_secret.provider import PullSecretCopyProvider
-from components.service_credentials.provider import ServiceSecretProvider
+from components.pull_secret.provider import (
+    PullSecretCopyProvider,
+    PullSecretRetentionProvider,
+    PullSecretStartProvider,
+)
+from components.secret_stores.provider import SecretPushProvider
+from components.service_credentials.provider import (
+    ServiceMigrationProvider,
+    ServiceSecretProvider,
+    WorkloadBindingProvider,
+)
 from sandbox.tests.support.clouds import Served
 from tests.dynamic.test_frozen_paths import providers
 from tests.support.dynamic_host import Host, Recorded, dynamic_host
@@ -83,6 +93,63 @@ def of_earlier_version(made: Recorded, world: World) -> Recorded:
     if "made" in world.secrets.names():
         world.secrets.annotate("made", {INCARNATION: None})
     return replace(made, outputs={key: each for key, each in made.outputs.items() if key != OUTPUT})
+
+
+LABELLED = (MemberSecretProvider, PullSecretCopyProvider, ServiceMigrationProvider)
+
+
+def _unlabel(world: World) -> None:
+    world.secrets.mark("made", dict.fromkeys(world.secrets.live("made")["metadata"].get("labels") or ()))
+
+
+def _change_value(world: World) -> None:
+    world.secrets.change("made", next(iter(world.secrets.data("made"))), "{}")
+
+
+def _unmount(world: World) -> None:
+    mounts = [{"op": "remove", "path": "/spec/template/spec/containers/0/volumeMounts"}]
+    where = {"name": "shop", "namespace": world.namespace, "content_type": "application/json-patch+json"}
+    world.api("apps/v1", "Deployment").patch(body=mounts, **where)
+
+
+TAKEN_AWAY: Mapping[tuple[type[DynamicProvider], str], Callable[[World], object]] = {
+    **{(kind, "object"): lambda world: world.secrets.remove("made") for kind in COPIES},
+    **{(kind, "value"): _change_value for kind in COPIES},
+    **{(kind, "labels"): _unlabel for kind in LABELLED},
+    (SecretPushProvider, "object"): lambda world: world.others.remove("pushed"),
+    (SecretPushProvider, "value"): lambda world: world.others.change("pushed", "password", "y"),
+    (WorkloadBindingProvider, "mounts"): _unmount,
+}
+NOT_MENDED = {
+    AccountClaimProvider: "what was taken may be in use: the claim forecast says that the account is lost",
+    PoolSealProvider: "it writes a mark when it goes, not before",
+    PullSecretRetentionProvider: "it changes versions when it goes, not before",
+    PullSecretStartProvider: "HyperFleet keeps reports as long as the cluster",
+}
+"""What is not given back when it was taken away by hand, and why."""
+
+
+def test_everything_of_a_class_is_taken_away_or_there_is_a_reason_why_not() -> None:
+    assert {kind for kind, _ in TAKEN_AWAY} | NOT_MENDED.keys() == CASES.keys()
+
+
+@pytest.mark.parametrize(("kind", "what"), TAKEN_AWAY)
+def test_what_was_taken_away_is_told_by_preview_and_refresh_and_given_back_by_an_update(
+    kind: type[DynamicProvider], what: str, host: Host, world: World
+) -> None:
+    case, provider = CASES[kind], host.provider(kind())
+    given = case.given(world)
+    made = provider.create(given)
+    before = case.shown(world)
+    TAKEN_AWAY[kind, what](world)
+    assert case.shown(world) != before
+    assert provider.is_changed(made, given)
+    is_told = provider.refresh(made) != made
+    assert is_told or (kind, what) == (SecretPushProvider, "value")  # its digest is of what is pushed
+    updated = provider.update(made, given)
+    assert case.shown(world) == before
+    assert not provider.is_changed(updated, given)
+    assert provider.refresh(updated) == updated
 
 
 def test_cases_are_all_classes_that_remove_something() -> None:
