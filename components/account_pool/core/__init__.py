@@ -1,1 +1,1 @@
-"""The protocol of the pool: what its objects mean, what is decided, and the calls that carry it out."""
+"""Protocol of the pool: the meaning of its objects, the decisions, and the calls that carry them out."""

@@ -1,8 +1,8 @@
-"""Which claims could be made of accounts that have an owner and no claim, and under which slots.
+"""Proposed claims for accounts that have an owner but no claim record.
 
-Such an account was brought along by its tenant, or is from before there were records. The slot is part of a
-claim's name: adopted under another slot than the one its stack names, the stack's claim would be a new one
-and take a second account. So slots are named by a stack or by people, and never guessed.
+Such an account was brought by its tenant, or predates claim records. The slot is part of the record's name:
+if the account were adopted under a slot other than the one its stack uses, the stack would make a new claim
+and take a second account. The slot therefore comes from a stack or an operator, and is never guessed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _UNNAMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SlotNames:
-    """What names the slots of accounts, what is most particular first.
+    """Sources of the slot names of accounts, most specific first.
 
-    mapped: tenant and type → slots, for the accounts in order of their names. claims: of stacks, each with
-    its own holder, policy and limit. slot: of every other account. holder: who uses what no stack claims.
+    `mapped`: (tenant, type) → slots, for the accounts in order of name. `claims`: claims of stacks, each with
+    its own holder, policy and limit. `slot`: for all other accounts. `holder`: of claims that no stack makes.
     """
 
     mapped: Mapping[tuple[str, str], Sequence[str]] = field(
@@ -39,7 +39,7 @@ class SlotNames:
     holder: str = "cli"
 
     def claims_on(self, member: Member, keys: Sequence[str]) -> Iterator[ClaimRequest]:
-        """Yield the claims its owner could have on a member, the one that is meant most first."""
+        """Yield the claims that the owner of a member could have on it, best match first."""
         place = member.place(keys)
         stated = [
             claim
@@ -68,7 +68,7 @@ class SlotNames:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """An account with an owner and no claim. claim: what could be made of it; problem: why nothing can."""
+    """Account with an owner and no claim. `claim`: the proposed claim; `problem`: why there is none."""
 
     member: str
     tenant: str
@@ -77,9 +77,9 @@ class Adoption:
 
 
 def adoptions(snapshot: PoolSnapshot, keys: Sequence[str], names: SlotNames) -> Iterator[Adoption]:
-    """Propose a claim for each account that bears an owner and no claim, in order of their names.
+    """Propose a claim for each account that has an owner and no claim, in order of name.
 
-    Raises Misconfigured for a claim of a stack that the pool could not serve.
+    Raises Misconfigured if the pool could not serve one of the stacks' claims.
     """
     taken = {record.name: record.member for record in snapshot.records}
     for claim in names.claims:

@@ -1,12 +1,10 @@
-"""The audit trail: every claim, release and refusal leaves a Kubernetes Event.
+"""Audit trail: every claim, release and rejection is recorded as a Kubernetes Event.
 
-Records vanish on release; Events tell who had what, and when. Each bears the name of the user who wrote it
-(`reportingInstance`); the pool's admission policy holds that it is the writer's, who may do what the Event
-tells, and that it never changes. Where there is no policy, anybody may have written it.
-
-They are written by a thread of their own, once the operation is over and off its critical path; a lost Event
-never fails an operation. What ends the process calls `flush` before it answers, so that none is lost to a
-kill.
+Records are deleted on release; Events keep who held which account and when. Each names the user who wrote it
+(`reportingInstance`). The pool's admission policy enforces that this is the real author, that the author is
+allowed to do what the Event reports, and that Events are immutable. Without the policy, anyone could write
+one. A background thread writes Events after the operation; a lost Event never fails the operation. Code that
+ends the process calls `flush` first, so that no Event is lost.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ COMPONENT: Final = "credfleet-claims"
 
 
 class Journal:
-    """Writes what happens in one namespace as Events, in order, in the background."""
+    """Background writer of the Events of one namespace, in order."""
 
     def __init__(self, api: PoolApi, namespace: str) -> None:
         self._api = api
@@ -44,9 +42,9 @@ class Journal:
         uid: str = "",
         warning: bool = False,
     ) -> None:
-        """Remember something: about which object, in one word, and in one line; returns at once.
+        """Queue an Event for an object, with a one-word reason and a one-line message; does not block.
 
-        uid: of the object; empty when it is not known.
+        `uid`: of the object; empty if unknown.
         """
         moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         about = {"apiVersion": "v1", "kind": kind, "namespace": self._namespace, "name": name}
@@ -72,7 +70,7 @@ class Journal:
         self._waiting.put(event)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything noted is written or given up; False when the time was over first."""
+        """Wait until every queued Event is written or dropped; return False on timeout."""
         with self._waiting.all_tasks_done:
             return self._waiting.all_tasks_done.wait_for(lambda: not self._waiting.unfinished_tasks, seconds)
 

@@ -1,8 +1,7 @@
-"""The calls a protocol step makes, the answers it gets, and the narrow door to an API server.
+"""Calls that a protocol step makes, their answers, and the interface to the API server.
 
-A step is a generator: it yields a `Call` and is sent the `Answer`. So every call is a point where other
-processes may run, where this one may die, or where an answer may be lost, and a test can try them all in
-one thread.
+A step is a generator: it yields a `Call` and is sent the `Answer`. At every call, other processes might run,
+this process might die, or the answer might be lost. Tests can therefore try all these cases in one thread.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ PAGE_SIZE = 500
 
 
 class Kind(StrEnum):
-    """The three kinds of objects, by their plural in the API's paths; CREDENTIAL: a Secret, with its data."""
+    """Kinds of objects, by their plural in API paths. CREDENTIAL: a Secret read with its data."""
 
     MEMBER = "secrets"
     RECORD = "configmaps"
@@ -27,13 +26,13 @@ class Kind(StrEnum):
 
     @property
     def plural(self) -> str:
-        """What the API's paths have."""
+        """Plural of the kind in API paths."""
         return str(Kind.MEMBER if self is Kind.CREDENTIAL else self)
 
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """Read one object; of a member, the metadata only."""
+    """Read one object; for a member, only its metadata."""
 
     kind: Kind
     name: str
@@ -41,7 +40,7 @@ class Get:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Read one page of the objects a label selector means; all pages from one cursor on are one snapshot."""
+    """Read one page of the objects that match a label selector; pages of one cursor are one snapshot."""
 
     kind: Kind
     selector: str
@@ -51,7 +50,7 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create an object; refused when the name is taken."""
+    """Create an object; rejected if the name is taken."""
 
     kind: Kind
     body: JsonObject
@@ -59,7 +58,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Write a whole object; its metadata holds the resourceVersion it replaces."""
+    """Replace a whole object; its metadata contains the resourceVersion that it replaces."""
 
     kind: Kind
     body: JsonObject
@@ -67,7 +66,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Merge into an object; the patch holds the resourceVersion it changes, null removes a key."""
+    """Merge-patch an object at the resourceVersion in the patch; null removes a key."""
 
     kind: Kind
     name: str
@@ -76,7 +75,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object, if it still has this uid and resourceVersion."""
+    """Delete an object if its uid and resourceVersion are unchanged."""
 
     kind: Kind
     name: str
@@ -86,7 +85,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Two reads, neither of which needs the other's answer; answered by `Pair`."""
+    """Two independent reads, made in parallel and answered by a `Pair`."""
 
     first: Get | ListPage
     second: Get | ListPage
@@ -94,16 +93,16 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before trying again, longer with each attempt that another process won (full jitter)."""
+    """Wait before a retry, with exponential backoff and full jitter by attempt."""
 
     attempt: int
 
 
 class KeyVerb(StrEnum):
-    """What a program does with the keys of an account.
+    """Operations of the operator's key program on an account.
 
-    IDENTIFY: say which account and key a credential is. CREATE: remove every key but the one that is kept,
-    and make one. TEST: say whether a credential opens the account. REVOKE: remove every key but the kept one.
+    IDENTIFY: return the account and key of a credential. CREATE: delete every key except `keep`, then create
+    one. TEST: check whether a credential is accepted. REVOKE: delete every key except `keep`.
     """
 
     IDENTIFY = "identify"
@@ -114,9 +113,9 @@ class KeyVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AskProgram:
-    """Have the user's program do something at the cloud. keep: id of the key that stays, empty for none.
+    """Run the operator's key program. `keep`: id of the key to keep, empty for none.
 
-    data: the credential it works with, as a Secret has it.
+    `data`: the credential to use, as Secret data.
     """
 
     verb: KeyVerb
@@ -126,7 +125,7 @@ class AskProgram:
 
 
 class Said(StrEnum):
-    """What the cloud said by the program; UNKNOWN: it may have been done."""
+    """Result that the cloud returned to the key program; UNKNOWN: it might have been carried out."""
 
     DONE = "done"
     REJECTED = "rejected"
@@ -135,7 +134,7 @@ class Said(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The answer to `AskProgram`. problem: why it is not DONE, in words without a credential."""
+    """Answer to `AskProgram`. `problem`: why the result is not DONE, without credential values."""
 
     said: Said
     problem: str = ""
@@ -145,7 +144,7 @@ class Told:
 
 
 class ApiRefusal(StrEnum):
-    """Why the API server did not do it. Whatever it refused, it did not do."""
+    """Why the API server rejected a call. A rejected call had no effect."""
 
     ABSENT = "absent"
     CONFLICT = "conflict"
@@ -156,14 +155,14 @@ class ApiRefusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The object after the call."""
+    """Object as it is after the call."""
 
     body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Objects of a LIST; without a cursor it was the last page."""
+    """Page of a LIST; an empty cursor marks the last page."""
 
     items: tuple[JsonObject, ...]
     cursor: str
@@ -171,7 +170,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The API server answered that it did not do it."""
+    """The API server rejected the call."""
 
     why: ApiRefusal
     text: str
@@ -179,9 +178,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No answer, or none that says: the call may have been carried out, may still be, or never.
+    """No conclusive answer: the call might have been carried out, might still be, or never will be.
 
-    retry_after: the seconds that the server asks to be left alone.
+    `retry_after`: seconds that the server asks to wait before the next request.
     """
 
     text: str
@@ -193,7 +192,7 @@ Result: TypeAlias = Found | Page | Refused | Unknown
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The answers to `Parallel`."""
+    """Answers to `Parallel`."""
 
     first: Result
     second: Result

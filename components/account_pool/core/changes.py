@@ -1,6 +1,6 @@
-"""Every change to a member: one merge patch each, holding the resourceVersion it was decided on.
+"""Every change to a member, each as one merge patch at the resourceVersion it was decided on.
 
-A patch without a resourceVersion would silently overwrite an owner; there is no way here to make one.
+A patch without a resourceVersion could silently overwrite an owner; this module cannot build one.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def _merged(texts: Mapping[str, str], changed: Keys) -> dict[str, str]:
 
 
 def take(member: Member, record: Record) -> Patch:
-    """C3: the member becomes the record's.
+    """C3: assign the member to the record.
 
-    A member its tenant brought along never returns to the pool; one that it retained stays so until the claim
-    is bound.
+    A member that its tenant brought never returns to the pool. A member that the tenant retained stays marked
+    as retained until the claim is bound.
     """
     if record.partition.shared:
         claims = {**member.shared_claims, str(record.token): record.slot}
@@ -105,15 +105,15 @@ def take(member: Member, record: Record) -> Patch:
 
 
 def heal(member: Member, record: Record) -> Patch:
-    """C4, C8: the label that was removed manually while the token stayed is put back."""
+    """C4, C8: restore an owner label that was removed manually while the token stayed."""
     return _patch(member, {TENANT_NAME: record.tenant_label}, {})
 
 
 def agree(member: Member, record: Record) -> Patch | None:
-    """Update: the member notes another policy of its claim; None where it does, and where it may not.
+    """Update the member's copy of its claim's policy; return None if it is equal or must not change.
 
-    `release` is noted by the claim alone that begins with it: a claimer could have an account freed that
-    is in use.
+    Only the first write of a claim can set `release`: otherwise a claimer could free an account that is in
+    use.
     """
     noted = member.annotations.get(CLAIM_POLICY)
     if record.partition.shared or record.policy in (noted, Policy.RELEASE):
@@ -122,7 +122,7 @@ def agree(member: Member, record: Record) -> Patch | None:
 
 
 def follow(member: Member, record: Record) -> Patch:
-    """N2: the member goes along to the name that its claim has by now."""
+    """N2: move the member to the new name of its claim."""
     if record.partition.shared:
         claims = {text: slot for text, slot in member.shared_claims.items() if text != str(record.moves)}
         claims[str(record.token)] = record.slot
@@ -133,7 +133,7 @@ def follow(member: Member, record: Record) -> Patch:
 
 
 def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
-    """Recovery: the member carries the restored record instead of the one from before the backup."""
+    """Recovery: replace the claim token from before the backup with that of the restored record."""
     if record.partition.shared:
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(stale)}
         claims[str(record.token)] = record.slot
@@ -151,14 +151,14 @@ def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
 
 
 def remove(member: Member, token: Token, record: Record | None, policy: Policy | None = None) -> Patch:
-    """Take a token off a member, and let the release policy decide what becomes of it.
+    """Remove a token from a member, and change the member as the release policy requires.
 
-    record: any record of the token's name, to know its tenant where the member's own annotation does not say
-    it: its claimer may have written the token of another's claim on it.
-    policy: without one, the member's copy of its record's. It frees a member at once only where the copy says
-    so too: its claimer may have used it. A member its tenant owned before, or one relabelled manually,
-    keeps label and state as they are, as does one that its tenant retained where this claim was never bound;
-    one that was quarantined meanwhile stays so; a label that was taken off counts as there.
+    `record`: any record with the token's name. It gives the tenant if the member's annotation does not: a
+    claimer might have written the token of another tenant's claim. `policy`: by default the member's copy of
+    the record's policy. `release` frees a member immediately only if the copy says `release` too, because the
+    claimer might have used the account. These keep their label and state: a member that its tenant owned
+    before, one relabelled manually, and a retained one whose claim was never bound. A member quarantined
+    meanwhile stays quarantined. A missing owner label counts as present.
     """
     if member.shared:
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
@@ -203,19 +203,19 @@ def _policy_of(member: Member, asked: Policy | None) -> Policy:
 
 
 def start_cleaning(member: Member, cleaning_token: str) -> Patch:
-    """K2: dirty becomes cleaning, by one run of one cleaner."""
+    """K2: change a member from dirty to cleaning, for one run of one cleaner."""
     return _patch(member, {POOL_STATE: str(State.CLEANING)}, {CLEANING_TOKEN: cleaning_token})
 
 
 def owes_new_key(member: Member) -> bool:
-    """Whether a member that is being cleaned is not free before this run has changed its key."""
+    """Return whether this cleaning run must replace the member's key before the member is free."""
     is_freed = member.tenant is None or member.origin == Origin.POOL
     changed, run = (member.annotations.get(key) for key in (KEY_CHANGED, CLEANING_TOKEN))
     return member.needs_new_key and is_freed and (changed != run or member.key_phase is not None)
 
 
 def finish_cleaning(member: Member) -> Patch:
-    """K4: cleaning becomes usable, with another key where it has to; an owner who brought it along stays."""
+    """K4: make a cleaned member usable, if a required new key exists; a tenant that brought it keeps it."""
     if owes_new_key(member):
         return fail_cleaning(member, "its key was not changed")
     labels: dict[str, str | None] = {POOL_STATE: None}
@@ -236,7 +236,7 @@ def finish_cleaning(member: Member) -> Patch:
 
 
 def end_cleaning(member: Member) -> Patch:
-    """Note that its wipe is over, whatever an operator made of it meanwhile."""
+    """Record that the cleaning run ended, whatever state an operator set meanwhile."""
     return _patch(member, {}, {CLEANING_TOKEN: None, **_without(member, KEY_CHANGED)})
 
 
@@ -250,15 +250,15 @@ _GIVEN_UP_REASON: Final = "decommissioned by an operator; never used again"
 
 
 def fail_cleaning(member: Member, reason: str) -> Patch:
-    """K3: cleaning becomes quarantined, by the run that is over."""
+    """K3: quarantine a member whose cleaning failed."""
     return _quarantined(member, reason, str(State.DIRTY), {CLEANING_TOKEN: None})
 
 
 def quarantine(_namespace: str, member: Member, reason: str, *, cut: bool = False) -> Patch:
-    """Keep a member from new holders until an operator says otherwise; present holders keep it.
+    """Keep a member from new holders until an operator releases it; present holders keep it.
 
-    What it was before is remembered, so that an account that was not cleaned comes back to be cleaned; who
-    wipes it as well, since that goes on. cut: who holds it may not read its credential either.
+    The previous state is recorded, so that a dirty account is cleaned after its quarantine. A cleaning that
+    is running continues. `cut`: also stop the present holders from reading the credential.
     """
     before = str(State.DIRTY) if member.state is not None else None
     if member.state == State.QUARANTINED:
@@ -270,9 +270,9 @@ def quarantine(_namespace: str, member: Member, reason: str, *, cut: bool = Fals
 
 
 def evacuate(namespace: str, member: Member, reason: str) -> Patch:
-    """Quarantine a member, to be left by its holders for another one, each at the next update of its stack.
+    """Quarantine a member and have its holders move to another one at the next update of each stack.
 
-    Raises NotAllowed for one without a holder, that is shared, or that is in another state than quarantined.
+    Raises NotAllowed for a member that is shared, has no holder, or is in a state other than quarantined.
     """
     if member.shared or not member.tokens:
         raise NotAllowed(
@@ -292,10 +292,10 @@ def evacuate(namespace: str, member: Member, reason: str) -> Patch:
 
 
 def unquarantine(namespace: str, member: Member, *, decommissioned: bool = False) -> Patch:
-    """Let a member back to where it would be: to the cleaner if it was not clean, else into use.
+    """End a quarantine: the member becomes dirty if it was not clean, otherwise usable.
 
-    decommissioned: one that was given up as well. Raises NotAllowed for a member that is not quarantined, and
-    for one that was given up.
+    `decommissioned`: also accept a decommissioned member. Raises NotAllowed for a member that is not
+    quarantined, and for a decommissioned one otherwise.
     """
     if member.state != State.QUARANTINED:
         raise NotAllowed(
@@ -314,18 +314,18 @@ def unquarantine(namespace: str, member: Member, *, decommissioned: bool = False
 
 
 def decommission(_namespace: str, member: Member) -> Patch:
-    """Give a member up without cleaning it, so that its declaration can be removed.
+    """Decommission a member without cleaning it, so that its declaration can be removed.
 
-    Raises NotAllowed while it is claimed or cleaned.
+    Raises NotAllowed while it is claimed or being cleaned.
     """
     _refuse_in_use(member)
     return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP, {})
 
 
 def mark_dirty(namespace: str, member: Member, reason: str) -> Patch:
-    """Have a member cleaned that is not claimed; one that a tenant owns stays the tenant's.
+    """Mark an unclaimed member dirty; a member that a tenant owns stays the tenant's.
 
-    Raises NotAllowed while it is claimed or cleaned, and for one that was given up.
+    Raises NotAllowed while it is claimed or being cleaned, and for a decommissioned member.
     """
     _refuse_in_use(member)
     if is_given_up(member):
@@ -336,9 +336,9 @@ def mark_dirty(namespace: str, member: Member, reason: str) -> Patch:
 
 
 def take_back(namespace: str, member: Member) -> Patch:
-    """Let a member that its tenant retained go back to the pool: by way of the cleaner, once it may.
+    """Return a member that its tenant retained to the pool, through the cleaner.
 
-    Raises NotAllowed while it is claimed or cleaned, and for one without an owner, or that its owner brought.
+    Raises NotAllowed while it is claimed or being cleaned, without an owner, or if its owner brought it.
     """
     _refuse_in_use(member)
     if member.tenant is None:
@@ -380,28 +380,28 @@ def _quarantined(member: Member, reason: str, before: str | None, rest: Keys) ->
 
 
 def is_given_up(member: Member) -> bool:
-    """Whether an operator gave the account up."""
+    """Return whether an operator decommissioned the account."""
     before, reason = (member.annotations.get(key) for key in (STATE_BEFORE, STATE_REASON))
     return before == _GIVEN_UP or reason == _GIVEN_UP_REASON
 
 
 def begin_rotation(member: Member, operation: str, key_id: str) -> Patch:
-    """Note which key is in use, before another one is made."""
+    """Record the key in use before a new key is created."""
     annotations = {KEY_OPERATION: operation, KEY_ID: key_id, KEY_REASON: None}
     return _patch(member, {KEY_PHASE: str(KeyPhase.PREPARING)}, annotations)
 
 
 def enter_key_phase(member: Member, phase: KeyPhase, operation: str) -> Patch:
-    """Go on to a phase, by the run that this token names."""
+    """Enter a phase of the rotation, as the run that `operation` names."""
     return _patch(member, {KEY_PHASE: str(phase)}, {KEY_OPERATION: operation, KEY_REASON: None})
 
 
 def swap_key(
     member: Member, operation: str, key_id: str, replaced: str, data: Keys, *, cleaning: str | None = None
 ) -> Patch:
-    """Have the other key in use. replaced: digest of what was there before the first rotation.
+    """Put the new key in use. `replaced`: digest of the data before the first rotation.
 
-    cleaning: the token of the run that cleans the member, for which its key is changed.
+    `cleaning`: token of the cleaning run that requires the new key.
     """
     changed = {KEY_CHANGED: cleaning} if cleaning else _without(member, KEY_CHANGED)
     annotations = {
@@ -415,10 +415,10 @@ def swap_key(
 
 
 def note_key_reason(member: Member, reason: str) -> Patch:
-    """Say why a rotation did not go on; its phase stays."""
+    """Record why a rotation stopped; its phase stays."""
     return _patch(member, {}, {KEY_REASON: reason})
 
 
 def end_rotation(member: Member) -> Patch:
-    """Leave the account with one key again."""
+    """Record that the account has one key again."""
     return _patch(member, {KEY_PHASE: None}, {KEY_OPERATION: None, KEY_REASON: None})

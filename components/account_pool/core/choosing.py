@@ -1,4 +1,4 @@
-"""C1, C6: which member a claim takes that has none, or why there is none for it."""
+"""C1, C6: choose a member for a claim that has none, or return why none is available."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from components.errors import Exhausted, Misconfigured, PoolError
 
 
 class Again(Enum):
-    """Another process, perhaps an earlier run of ours, works on this very claim: look at its record again."""
+    """Another process, perhaps an earlier run, works on the same claim: read its record again."""
 
     AGAIN = "again"
 
@@ -39,7 +39,7 @@ Choice: TypeAlias = Member | Again | None
 
 
 def choose_candidate(wanted: ClaimRequest, choose: selection.Choose) -> Steps[Member | None]:
-    """C1: choose a member for a claim that is not there; None: look at its record again."""
+    """C1: choose a member for a claim without a record; None: read its record again."""
     former = yield from _former(wanted)
     if former is not None:
         return former
@@ -50,7 +50,7 @@ def choose_candidate(wanted: ClaimRequest, choose: selection.Choose) -> Steps[Me
 
 
 def _former(wanted: ClaimRequest) -> Steps[Member | None]:
-    """C1: the account that the claim had before its record was lost, unless another has it."""
+    """C1: return the account that the claim had before its record was lost, unless another claim has it."""
     member = None if wanted.former is None else (yield from steps.get_member(wanted.former))
     if member is None:
         return None
@@ -59,10 +59,10 @@ def _former(wanted: ClaimRequest) -> Steps[Member | None]:
 
 
 def find(wanted: ClaimRequest, untried: list[JsonObject], choose: selection.Choose) -> Steps[Choice]:
-    """Choose a member to take at the resourceVersion it was listed; None when there is none to take.
+    """Choose a member to take at the resourceVersion it was listed with; None if none is free.
 
-    untried: members of an earlier answer not tried yet, in order; refilled here. Using an old entry is safe,
-    since every use is a CAS, but only a fresh look at all of them may say that there is none.
+    `untried`: listed members that were not tried yet, in order; refilled here. An old entry is safe, because
+    every write is a compare-and-swap. Only a fresh list can show that no member is free.
     """
     if (member := choose(wanted, untried)) is not None:
         return member
@@ -82,7 +82,7 @@ def find(wanted: ClaimRequest, untried: list[JsonObject], choose: selection.Choo
         untried[:] = selection.in_turn(wanted, some)
         if (member := choose(wanted, untried)) is not None:
             return member
-        # The pages were read in any order; "none" needs the tenant's own first and then all the free.
+        # The lists were read in any order. "None free" requires the tenant's own list first, then all free.
         usable = yield from _usable(wanted, (yield from steps.list_all(Kind.MEMBER, owned)))
     if not usable:
         untried[:] = selection.in_turn(wanted, (yield from steps.list_all(Kind.MEMBER, free)))
@@ -91,7 +91,7 @@ def find(wanted: ClaimRequest, untried: list[JsonObject], choose: selection.Choo
 
 
 def _usable(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> Steps[Sequence[Member] | Again]:
-    """Return what it may take, in order; AGAIN when a token on one of them changes what it has to do."""
+    """Return what the claim can take, in order; AGAIN if a token on one of them must be handled."""
     members = [Member.parse(body) for body in selection.asked_for(wanted, bodies)]
     for member in members:
         for token in tokens_to_look_behind(wanted, member):
@@ -107,7 +107,7 @@ def _usable(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> Steps[Sequenc
 
 
 def tokens_to_look_behind(wanted: ClaimRequest, member: Member) -> Sequence[Token]:
-    """Return what may keep the member from this claim without need: left on its tenant's own, or its own."""
+    """Return tokens that might block this claim needlessly: on its tenant's own members, or its own."""
     match judge(member, wanted.place, wanted.owner).verdict:
         case Verdict.CLAIMED if member.tenant == wanted.owner:
             return member.tokens
@@ -118,7 +118,7 @@ def tokens_to_look_behind(wanted: ClaimRequest, member: Member) -> Sequence[Toke
 
 
 def refusal(wanted: ClaimRequest) -> Steps[PoolError]:
-    """Return why nothing could be claimed, as everything of the type shows it."""
+    """Return the error for a claim that found no account, based on all accounts of the type."""
     partition = wanted.place
     bodies = yield from steps.list_all(Kind.MEMBER, selection.members_of_type(partition.type))
     members = mark_twins(Member.parse(body) for body in bodies)
@@ -145,5 +145,5 @@ def _counted_as(member: Member, in_use: str) -> str:
 
 
 def _is_absent(name: str) -> Steps[bool]:
-    """C1: look once more, after nothing was found: a helper may have taken the last member for this claim."""
+    """C1: read the record again if nothing was found: a helper might have taken the last for this claim."""
     return (yield from steps.get_record(name)) is None

@@ -1,9 +1,9 @@
-"""What cleaners and operators do to accounts: dirty → cleaning → usable, and what an operator decides.
+"""Steps of cleaners (dirty → cleaning → usable), and decisions of operators about accounts.
 
-Cleaners may crash, overlap and come late. A cleaner's id is stable; each run of it adds a text of its own,
-and which process holds the account, so that a later run takes only what it sees is not wiped. The run that
-holds the current cleaning token frees the member, and no other. An operator keeps an account from new
-holders, lets it back or gives it up, at the resourceVersion that was seen.
+Cleaners might crash, overlap or be late. A cleaner's id is stable; each run adds its own suffix and the
+process that holds the account, so that a later run takes over only accounts whose run is seen to have ended.
+Only the run that holds the current cleaning token frees the member. Operators quarantine, readmit or
+decommission an account at the resourceVersion that was read.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ from components.errors import Misconfigured, Problem
 def survey(
     cleaner: str, take_over: frozenset[str] = frozenset(), look: Look = lambda _: None
 ) -> Steps[tuple[list[Member], list[Left]]]:
-    """K1: find dirty unclaimed members, and what a run of this cleaner left that is seen to be over.
+    """K1: find dirty unclaimed members, and members of this cleaner's runs that are seen to have ended.
 
-    The others that are dirty are left, each with why; so is what an unreleased claim is on, though it bears
-    no token: records are read after members.
-
-    take_over: members of runs that cannot be seen from here, named by an operator; the new run must rotate
-    their credentials, since nothing stops the old one from wiping.
+    Other dirty members are skipped, each with a reason. A member with an unreleased claim is skipped even if
+    it carries no token: records are read after members. `take_over`: members, named by an operator, of runs
+    that cannot be observed from here. The new run must rotate their credentials, since nothing stops the old
+    run from wiping the account.
     """
     found: list[Member] = []
     left: list[Left] = []
@@ -66,7 +65,7 @@ def survey(
 
 
 def protected(member: Member) -> Problem:
-    """Say why no command is run for a member."""
+    """Return why no command is run for a protected member."""
     return Problem(
         f"Secret {member.name}",
         f"account {member.account_id} is one of accountPool.protected, for which no command is ever run",
@@ -92,9 +91,9 @@ def _used(member: Member, record: Record, namespace: str) -> Problem:
 
 
 def undecided(member: Member, namespace: str) -> Problem | None:
-    """Return why a dirty member is left alone that was created again, or has a second key; None for another.
+    """Return why a dirty member that was recreated, or has a second key, is skipped; otherwise None.
 
-    A cleaning with new keys ends a rotation. A command that changes the key itself could not write it.
+    A cleaning that creates new keys ends a rotation. A command that changes the key itself cannot record it.
     """
     if member.key_phase is not None and not changes.owes_new_key(member):
         option = "--abort" if member.key_phase in (KeyPhase.PREPARING, KeyPhase.PREPARED) else "--complete"
@@ -121,7 +120,7 @@ def _is_for(member: Member, cleaner: str, take_over: frozenset[str]) -> bool:
 
 
 def _held(member: Member, take_over: frozenset[str], look: Look) -> tuple[Wiped, Problem] | None:
-    """Return why a member is left to the run that its token names, if it is; time alone never frees it."""
+    """Return why a member is left to the run that its token names, or None. Age alone never frees it."""
     if CLEANING_TOKEN not in member.annotations:
         return None
     place, holder = f"Secret {member.name}", holder_of(member)
@@ -141,7 +140,7 @@ def _held(member: Member, take_over: frozenset[str], look: Look) -> tuple[Wiped,
 
 
 def begin(member: Member, cleaning_token: str) -> Steps[Member | None]:
-    """K2: take a member, as of the resourceVersion it was listed. None: another run was first."""
+    """K2: take a member at the resourceVersion it was listed with; None if another run was first."""
     taken = yield from change_member(changes.start_cleaning(member, cleaning_token))
     if taken is not None:
         return taken
@@ -150,14 +149,14 @@ def begin(member: Member, cleaning_token: str) -> Steps[Member | None]:
 
 
 class Wiped(StrEnum):
-    """What became of a member that was taken for cleaning.
+    """Outcome for a member selected for cleaning.
 
-    UNREADABLE: it was not taken, since what it carries of a claim cannot be read; nothing was written.
-    IN_USE: the same, since an unreleased claim is on it, whose token was taken off manually, or a second key.
-    RUNNING: it was not taken, since another run wipes it. UNSEEN: the same, since that cannot be seen here.
-    OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
-    written. This run may have wiped it under its present holder.
-    POSTPONED: it was not taken, since the time of the run was over; the next one takes it.
+    UNREADABLE: skipped, because its claim annotations cannot be parsed; nothing was written. IN_USE: skipped,
+    because it has an unreleased claim whose token was removed manually, or a second key. RUNNING: skipped,
+    because another run is wiping it. UNSEEN: skipped, because that cannot be observed from here. OVERTAKEN:
+    another run has it now, or the answer to the last write was lost; nothing more was written. This run might
+    have wiped it under its present holder. POSTPONED: skipped, because the run's time was over; the next run
+    takes it.
     """
 
     CLEANED = "cleaned"
@@ -175,15 +174,15 @@ Left: TypeAlias = tuple[Member, Wiped, Problem]
 
 
 def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:
-    """K4: free it, as of the resourceVersion it was taken at; never of a later one that is not ours.
+    """K4: free the member at the resourceVersion it was taken with, never at a later one of another run.
 
-    One whose key this run did not change, where it has to, is kept out of the pool.
+    A member that requires a new key is quarantined if this run did not change the key.
     """
     return (yield from _settle(member, cleaning_token, changes.finish_cleaning))
 
 
 def fail(member: Member, cleaning_token: str, reason: str) -> Steps[Wiped]:
-    """K3: keep it out of the pool, and say why."""
+    """K3: quarantine the member and record the reason."""
     return (yield from _settle(member, cleaning_token, lambda now: changes.fail_cleaning(now, reason)))
 
 
@@ -207,7 +206,7 @@ def _is_held(member: Member, cleaning_token: str) -> bool:
 
 
 def no_account(name: str, namespace: str) -> Misconfigured:
-    """Say that the pool has no account of this name."""
+    """Return the error for an account that is not in the pool."""
     return Misconfigured(
         place=f"Secret {name}",
         problem="the pool has no such account",
@@ -220,9 +219,9 @@ Decision: TypeAlias = Callable[[str, Member], Patch]
 
 
 def decide(namespace: str, name: str, decision: Decision) -> Steps[Member]:
-    """Write a decision; one whose answer was lost is done where the member shows it, or a cleaner went on.
+    """Write a decision; after a lost answer, it is done if the member shows it or is being cleaned.
 
-    Raises Misconfigured where there is no such member, and what the decision raises.
+    Raises Misconfigured if the member is not found, and whatever the decision raises.
     """
     asked: Patch | None = None
     for attempt in count():

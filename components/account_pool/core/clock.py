@@ -1,6 +1,6 @@
-"""Which accounts are not given out because of time: those that rest, and those whose key ends soon.
+"""Accounts withheld because of time: those that rest, and those whose key expires soon.
 
-By the API server's clock. A time judges a claim only: it frees no account, and takes none from anybody.
+Uses the API server's clock. Time only affects new claims: it frees no account and takes none from a holder.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NOTICE: Final = "168h"
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The durations of a pool, empty where it says none.
+    """Durations of a pool; empty if not set.
 
-    rest_for: how long an account rests after it became free. key_max_age: how old a key may become.
-    key_notice: how long before its end a key is given to no new holder.
+    `rest_for`: how long an account rests after it became free. `key_max_age`: maximum age of a key.
+    `key_notice`: how long before its expiry a key is no longer given to new holders.
     """
 
     rest_for: str = ""
@@ -40,20 +40,20 @@ class Clock:
     key_notice: str = ""
 
     def render(self) -> dict[str, str]:
-        """Return what the pool says of it."""
+        """Return the keys that are set, as ConfigMap data."""
         said = {"restFor": self.rest_for, "keyMaxAge": self.key_max_age, "keyNotice": self.key_notice}
         return {key: text for key, text in said.items() if text}
 
     @classmethod
     def of(cls, data: Mapping[str, str]) -> Clock:
-        """Read what a pool says; raises ValueError."""
+        """Parse ConfigMap data; raises ValueError."""
         texts = [data.get(key, "") for key in ("restFor", "keyMaxAge", "keyNotice")]
         if not all(DURATION.fullmatch(text) for text in texts if text):
             raise ValueError(texts)
         return cls(*texts)
 
     def over(self, api: PoolApi) -> PoolApi:
-        """Return an API that says of each account until when it rests, and when its key ends."""
+        """Return an API that adds to each account until when it rests, and when its key expires."""
         return show_each(api, self._show)
 
     def _show(self, body: JsonObject) -> JsonObject:
@@ -81,7 +81,7 @@ class Clock:
         return now >= end - period(self.key_notice or NOTICE)
 
     def declared(self, member: Member, expires_at: str | None) -> Member:
-        """Return a member as it is once its key ends when the stack says so from now on."""
+        """Return a member as it will be after the stack sets this `expiresAt`."""
         if expires_at is None:
             return member
         end = moment(expires_at)
@@ -90,13 +90,13 @@ class Clock:
 
 
 def data_written_at(managed: Iterable[JsonObject]) -> datetime | None:
-    """Return when the data of a Secret was last written, as the API server booked it."""
+    """Return when the data of a Secret was last written, according to its managedFields."""
     times = [str(entry["time"]) for entry in list_data_writes(managed) if entry.get("time")]
     return datetime.fromisoformat(max(times)) if times else None
 
 
 def ending_lines(members: Iterable[Member]) -> Iterator[str]:
-    """Say which keys end soon, and of whose accounts."""
+    """Return a line that reports the keys that expire soon, with their tenants."""
     soon = sorted((member for member in members if member.key_ends_soon), key=lambda one: one.key_ends)
     if soon:
         named = [f"{one.name} ({one.key_ends}{f', of {one.tenant}' if one.tenant else ''})" for one in soon]
@@ -116,7 +116,7 @@ def _read(date: str) -> datetime:
 
 
 def _moment(date: str) -> datetime:
-    """Return when an answer was given; of a server that does not say so, when it is read."""
+    """Return the time of an answer; the current time if the server sent no Date."""
     try:
         return _read(date)
     except ValueError:

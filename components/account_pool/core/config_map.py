@@ -1,8 +1,7 @@
-"""What ConfigMap `credfleet-pool` says about a pool: its one parser and its one renderer.
+"""Parser and renderer of ConfigMap `credfleet-pool`, which holds the settings of a pool.
 
-The pool component writes the declared keys; the first claimer adds `poolUid`, the uid of the ConfigMap
-itself, so that a pool restored from a backup (same text, new uid) is noticed before a single token is
-judged.
+The pool component writes the declared keys. The first claimer adds `poolUid`, the ConfigMap's own uid, so
+that a pool restored from a backup (same data, new uid) is detected before any token is judged.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ POOL_UID: Final = "poolUid"
 class PoolConfigMap:
     """Settings of a pool: partition keys, and the default policy and limits of claims.
 
-    limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
-    scheme: what its accounts call their labels. holds: where it gives no new accounts.
-    consumers: who alone may claim; everybody where none is named. protected: ids of accounts that no one
-    may have, and for which no command is run. clock: which accounts are not given out because of time.
-    new_keys: types and clouds whose accounts are free only with another key than their last tenant had.
+    `limits`: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
+    `scheme`: label names of its accounts. `holds`: parts of the pool that give out no new accounts.
+    `consumers`: who can claim; empty means everyone. `protected`: ids of accounts that are never given out,
+    and for which no command is run. `clock`: durations that withhold accounts. `new_keys`: types and clouds
+    whose accounts are free only after the last tenant's key was replaced.
     """
 
     partition_keys: tuple[str, ...] = ()
@@ -57,11 +56,11 @@ class PoolConfigMap:
     new_keys: tuple[str, ...] = ()
 
     def protects(self, account_id: str | None) -> bool:
-        """Whether an account is one that is never given out."""
+        """Return whether an account is never given out."""
         return account_id is not None and account_key(account_id) in map(account_key, self.protected)
 
     def limit_for(self, account_type: str) -> int | None:
-        """Return how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
+        """Return the maximum number of consumers per claim of this type; `gcp_x` falls back to `gcp`."""
         provider = account_type.partition("_")[0]
         return next(
             (limit for key in (account_type, provider, "default") if (limit := self.limits.get(key, 0))),
@@ -88,9 +87,9 @@ class PoolConfigMap:
 
     @classmethod
     def parse(cls, body: JsonObject) -> PoolConfigMap:
-        """From the ConfigMap.
+        """Parse the ConfigMap.
 
-        Raises Misconfigured when it is of another format, Restored when it names another uid than its own.
+        Raises Misconfigured for another format, and Restored if it names a uid other than its own.
         """
         metadata: JsonObject = body["metadata"]
         data: dict[str, str] = body.get("data") or {}
@@ -102,7 +101,7 @@ class PoolConfigMap:
         if data.get(POOL_UID, metadata["uid"]) != metadata["uid"]:
             raise Restored(namespace=metadata["namespace"])
         try:
-            # A text would be taken letter by letter; added to a list it is a TypeError.
+            # `list + string` is a TypeError; iterating a string would yield its letters.
             keys: list[Any] = list[Any]() + read_json(data.get("partitionKeys", "[]"))
             protected: list[Any] = list[Any]() + read_json(data.get(_PROTECTED, "[]"))
             limits = cast("dict[str, Any]", read_json(data.get("limits", "{}")))
@@ -134,7 +133,7 @@ def _data(body: JsonObject | None) -> Mapping[str, str]:
 def _readable(
     problem: str, fix: str = "run `up` in the stack of the pool, which writes it again"
 ) -> Generator[None]:
-    """Raise Misconfigured for what cannot be read. problem: what follows."""
+    """Convert parse errors to Misconfigured. `problem`: what cannot be read, and the consequence."""
     try:
         yield
     except (KeyError, ValueError, TypeError, AttributeError):
@@ -142,9 +141,9 @@ def _readable(
 
 
 def scheme_of(body: JsonObject | None) -> LabelScheme:
-    """Return the words of a pool from its ConfigMap, whatever else is wrong with that.
+    """Return the label names of a pool from its ConfigMap, even if the rest of it is invalid.
 
-    body: None where there is none. Raises Misconfigured when the words cannot be read.
+    `body`: None if there is no ConfigMap. Raises Misconfigured if the names cannot be parsed.
     """
     data = _data(body)
     with _readable("what its accounts call their labels cannot be read, so nothing is known of any account"):
@@ -155,15 +154,15 @@ def scheme_of(body: JsonObject | None) -> LabelScheme:
 
 
 def clock_of(body: JsonObject | None) -> Clock:
-    """Return the durations of a pool; raises Misconfigured when they cannot be read."""
+    """Return the durations of a pool; raises Misconfigured if they cannot be parsed."""
     with _readable("how long accounts rest and keys last cannot be read, so no account is given out"):
         return Clock.of(_data(body))
 
 
 def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> PoolApi:
-    """Return an API that shows a pool in credfleet's words, and what its clock says of each account.
+    """Return an API that shows members with credfleet's label names, and what the clock adds to each.
 
-    clock: what the pool is to say of it only now.
+    `clock`: replaces the durations in the ConfigMap, for settings that are not written yet.
     """
     seen = (clock_of(body) if clock is None else clock).over(scheme_of(body).over(api))
     new_keys = _new_keys_of(body)
@@ -182,14 +181,14 @@ def _new_keys_of(body: JsonObject | None) -> tuple[str, ...]:
 
 
 def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
-    """Return the consumers that a pool names, from its ConfigMap; raises Misconfigured if unreadable."""
+    """Return the consumers that a pool names in its ConfigMap; raises Misconfigured if unreadable."""
     with _readable("which consumers it names cannot be read, so none is served"):
         named = cast("dict[str, dict[str, Any]]", read_json(_data(body).get(_CONSUMERS, "{}")))
         return tuple(Consumer.parse(name, said) for name, said in sorted(named.items()))
 
 
 def holds_of(body: JsonObject | None) -> Holds:
-    """Return where a pool gives no new accounts; raises Misconfigured when it cannot be read."""
+    """Return the holds of a pool; raises Misconfigured if they cannot be parsed."""
     with _readable(
         "which of its parts are held cannot be read, so no account is given out",
         "take `holds` out of it with kubectl, run `up` in the stack of the pool, and hold again",
@@ -198,10 +197,10 @@ def holds_of(body: JsonObject | None) -> Holds:
 
 
 def with_pool_uid(body: JsonObject) -> JsonObject:
-    """Add the ConfigMap's own uid to it, for a write that holds its resourceVersion."""
+    """Add the ConfigMap's own uid to its data, for a write at its resourceVersion."""
     return {**body, "data": {**_data(body), POOL_UID: body["metadata"]["uid"]}}
 
 
 def has_pool_uid(body: JsonObject) -> bool:
-    """Whether a claimer has signed the pool already."""
+    """Return whether a claimer has already added the uid."""
     return POOL_UID in _data(body)

@@ -1,7 +1,7 @@
-"""Which consumers a pool names, and what each of them may claim.
+"""Consumers of a pool, and what each of them can claim.
 
-A consumer is all that claims under holders that begin alike, such as all stacks of a project. A pool that
-names none serves everybody; one that names some serves only these.
+A consumer is a group of holders with a common prefix, such as all stacks of a project. A pool without
+consumers serves everyone; a pool with consumers serves only them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ITS_STACK: Final = "in the stack that declares the pool"
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """Who claims, and what it may.
+    """Consumer and its permissions.
 
-    holders: what its holders are or begin with, whole segments between slashes. types, partitions: what it
-    may claim; none means all. quotas: type → how many accounts of it at most that it does not share.
+    `holders`: exact holders, or prefixes that end at a slash. `types`, `partitions`: what it can claim; empty
+    means all. `quotas`: type → maximum number of exclusive accounts.
     """
 
     name: str
@@ -34,19 +34,19 @@ class Consumer:
     quotas: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def claims_as(self, holder: str) -> bool:
-        """Whether a holder is one of its own."""
+        """Return whether a holder belongs to this consumer."""
         return any(is_within(holder, prefix) for prefix in self.holders)
 
     def has(self, record: Record) -> bool:
-        """Whether one of its holders is in a claim on an account that is not shared."""
+        """Return whether one of its holders holds this claim on an exclusive account."""
         return not record.partition.shared and any(map(self.claims_as, record.holders))
 
     def quota_on(self, partition: Partition) -> int | None:
-        """Return how many accounts like this it may have; None for any number."""
+        """Return the quota for accounts of this partition; None if unlimited."""
         return None if partition.shared else self.quotas.get(partition.type)
 
     def render(self) -> dict[str, Any]:
-        """Return it as the pool's ConfigMap has it."""
+        """Return it as data of the pool's ConfigMap."""
         said = {"types": [*self.types], "partitions": [dict(one) for one in self.partitions]}
         return {
             "holders": [*self.holders],
@@ -56,7 +56,7 @@ class Consumer:
 
     @classmethod
     def parse(cls, name: str, said: Mapping[str, Any]) -> Consumer:
-        """Read it back; raises ValueError, TypeError, KeyError or AttributeError for what is none."""
+        """Parse a consumer; raises ValueError, TypeError, KeyError or AttributeError for invalid data."""
         return cls(
             name,
             tuple(map(str, said["holders"])),
@@ -70,17 +70,17 @@ class Consumer:
 
 
 def is_within(holder: str, prefix: str) -> bool:
-    """Whether a holder is what a prefix says, or begins with it and a slash."""
+    """Return whether a holder equals the prefix, or starts with it and a slash."""
     return holder == prefix or holder.startswith(f"{prefix.rstrip('/')}/")
 
 
 def consumer_of(consumers: Sequence[Consumer], holder: str) -> Consumer | None:
-    """Return whose holder it is."""
+    """Return the consumer that a holder belongs to, or None."""
     return next((one for one in consumers if one.claims_as(holder)), None)
 
 
 def refusal(consumers: Sequence[Consumer], wanted: ClaimRequest) -> NotAllowed | None:
-    """Return why a pool with these consumers serves no new claim like this; None when it may."""
+    """Return why a pool with these consumers rejects this new claim; None if it accepts it."""
     if not consumers:
         return None
     consumer = consumer_of(consumers, wanted.holder)
@@ -117,7 +117,7 @@ def _in_words(partition: Mapping[str, str]) -> str:
 
 
 def keeping(records: Iterable[Record], consumers: Sequence[Consumer]) -> Iterator[str]:
-    """Say whom a pool with these consumers lets keep what it would not give: stacks, and what they have."""
+    """Report which stacks keep claims that a pool with these consumers would not grant again."""
     records = sorted(records, key=lambda record: (record.tenant, record.slot))
     unserved: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in records:
@@ -139,17 +139,17 @@ def keeping(records: Iterable[Record], consumers: Sequence[Consumer]) -> Iterato
 
 
 def held_by(record: Record, consumers: Sequence[Consumer] = ()) -> str:
-    """Return in words who holds a claim, and which consumers these are."""
+    """Return the holders of a claim as text, with their consumers."""
     whose = ((holder_in_words(holder), consumer_of(consumers, holder)) for holder in record.holders)
     return ", ".join(sorted({f"{who} of consumer {of.name}" if of else who for who, of in whose}))
 
 
 def holder_in_words(holder: str) -> str:
-    """Return which stack a holder is, or what else."""
+    """Return a holder as text; a stack is shown as `stack NAME`."""
     return f"stack {stack}" if (stack := stack_of(holder)) else holder
 
 
 def stack_of(holder: str) -> str | None:
-    """Return the stack that holds an account, as organization/project/stack; None for no stack."""
+    """Return the stack of a holder as organization/project/stack; None if the holder is not a stack."""
     kind, *parts = holder.split("/")
     return "/".join(parts[:3]) if kind == STACK_HOLDER and len(parts) > 2 else None

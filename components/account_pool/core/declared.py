@@ -1,7 +1,7 @@
-"""What a stack declares of its members, and which of it a new configuration may not take away.
+"""Members that a stack declares, and changes to them that a new configuration must not make.
 
-A member that is blocked is not removed, renamed, replaced, retyped or disowned: its tenant
-would lose the account, or the next would find what is left in it.
+A blocked member must not be removed, renamed, replaced, retyped or taken from its tenant: the tenant would
+lose the account, or the next tenant would find the resources left in it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from components.naming import config_path
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMember:
-    """Declared account, without data: its type, id, tenant, labels, and annotations.
+    """Declared account without its data.
 
-    labels, annotations: of its Secret, beside type, account id and owner.
+    `labels`, `annotations`: of its Secret, in addition to type, account id and owner.
     """
 
     type: str
@@ -50,10 +50,10 @@ class DeclaredMember:
         internal: bool = False,
         expires_at: str | None = None,
     ) -> DeclaredMember:
-        """Make it of what a configuration says.
+        """Create a declared member from configuration values.
 
-        shared_capacity: claims it takes at once, None if only one tenant has it.
-        internal: only its own tenant may claim it. expires_at: when its key ends.
+        `shared_capacity`: maximum number of concurrent claims, None for an exclusive account. `internal`:
+        only its own tenant can claim it. `expires_at`: when its key expires.
         """
         labels, annotations = dict(partition or {}), dict[str, str]()
         if tenant is not None:
@@ -69,12 +69,12 @@ class DeclaredMember:
 
     @property
     def capacity(self) -> int | None:
-        """How many claims it takes at once; None if only one tenant has it."""
+        """Maximum number of concurrent claims; None for an exclusive account."""
         stated = self.annotations.get(SHARED_CAPACITY)
         return None if stated is None else int(stated)
 
     def as_member(self, name: str) -> Member:
-        """Show it as it will be once its Secret is made."""
+        """Return the member as it will be once its Secret is created."""
         owner = {} if self.tenant is None else {TENANT_NAME: tenant_label(self.tenant)}
         labels = {**self.labels, HYPERSCALER_TYPE: self.type, **owner}
         return Member(name, "", "", labels, {**self.annotations, ACCOUNT_ID: self.account_id})
@@ -82,9 +82,9 @@ class DeclaredMember:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """The pool of a stack: where it is, its members by the names of their Secrets, and what it says.
+    """Pool of a stack: its namespace, its members by Secret name, and its settings.
 
-    renamed: a tenant's former name → its name.
+    `renamed`: former tenant name → new name.
     """
 
     namespace: str
@@ -94,7 +94,7 @@ class Declaration:
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def applied_to(self, snapshot: PoolSnapshot) -> PoolSnapshot:
-        """Add the members that this update makes to those that are there, and when their keys end then."""
+        """Return the snapshot with the members and key expiry times that this update adds."""
         present = {member.name for member in snapshot.members}
         coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
         ends = {name: one.annotations.get(EXPIRES_AT) for name, one in self.members.items()}
@@ -112,9 +112,9 @@ KEEP_COPIES: Final = (
 def list_new_twins(
     known: Mapping[str, DeclaredMember], new: Declaration, snapshot: PoolSnapshot
 ) -> Iterator[Problem]:
-    """Return what of the members that are new is the account of a Secret which this declaration knows not.
+    """Yield a problem for each new member whose account another, undeclared Secret of the pool already holds.
 
-    known: what was declared of the namespace.
+    `known`: members declared before in this namespace.
     """
     strangers = [each for each in snapshot.members if each.name not in {*new.members, *known}]
     for name, member in new.members.items():
@@ -132,14 +132,14 @@ def list_new_twins(
 
 
 def is_touched(old: Declaration, new: Declaration) -> bool:
-    """Whether anything changes that could be in use, so that the pool must be looked at."""
+    """Return whether a change might affect accounts in use, so that the pool must be read."""
     was, now = old.settings, new.settings
     said = (was.partition_keys, was.scheme.names) != (now.partition_keys, now.scheme.names)
     return said or any(_losses(old, new)) or any(_disowned(old, new)) or any(_narrowed(old, new))
 
 
 def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iterator[Problem]:
-    """Return what the new declaration takes away from those who use it; snapshot: of the old namespace."""
+    """Yield what the new declaration would take from current users; `snapshot`: of the old namespace."""
     recorded = len(snapshot.records) + len(snapshot.unreadable)
     if old.settings.partition_keys != new.settings.partition_keys and recorded:
         yield Problem(
@@ -182,7 +182,7 @@ def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iter
 
 
 def narrowed_all(former: int, capacity: int, snapshot: PoolSnapshot) -> Iterator[Problem]:
-    """Return what accounts lose that say no capacity of their own when that of the pool becomes another."""
+    """Yield problems of accounts that use the pool's default capacity, when that default shrinks."""
     place = config_path("accountPool", "sharedCapacity")
     for member in snapshot.members:
         if member.shared and member.annotations.get(SHARED_CAPACITY) == str(former):
@@ -209,7 +209,7 @@ def _crowded(
 
 
 def _narrowed(old: Declaration, new: Declaration) -> Iterator[tuple[str, int]]:
-    """Return each shared member that would take fewer claims, and how many."""
+    """Yield each shared member whose capacity shrinks, and the new capacity."""
     for name, before in old.members.items():
         capacity = new.members[name].capacity if name in new.members else None
         if before.capacity is not None and capacity is not None and capacity < before.capacity:
@@ -217,7 +217,7 @@ def _narrowed(old: Declaration, new: Declaration) -> Iterator[tuple[str, int]]:
 
 
 def _disowned(old: Declaration, new: Declaration) -> Iterator[tuple[str, str, str | None]]:
-    """Return each member that its tenant brought along and would lose, to whom, and to which other tenant."""
+    """Yield each member that its tenant brought and would lose: name, tenant, and the new tenant if any."""
     for name, before in old.members.items():
         after = new.members.get(name)
         if before.tenant is not None and after is not None and after.tenant != before.tenant:
@@ -225,7 +225,7 @@ def _disowned(old: Declaration, new: Declaration) -> Iterator[tuple[str, str, st
 
 
 def _left_behind(member: Member | None, tenant: str, now: str) -> Problem | None:
-    """Return why a member would not go along with its tenant: it goes with the claim, so it needs one."""
+    """Return why a member would not follow its renamed tenant: it moves with its claim, and has none."""
     if member is None or member.tenant != tenant_label(tenant) or member.tokens:
         return None
     return Problem(
@@ -238,7 +238,7 @@ def _left_behind(member: Member | None, tenant: str, now: str) -> Problem | None
 def _uncleaned(
     member: Member | None, held: Mapping[Token, str], tenant: str, other: str | None, namespace: str
 ) -> Problem | None:
-    """Return why a member may not be taken from its tenant; a dirty one may: it is cleaned before use."""
+    """Return why a member cannot be taken from its tenant; a dirty one can: it is cleaned before use."""
     if member is None or member.tenant is None:
         return None
     loss = f"it would be taken from {tenant}, who brought it along"
@@ -255,7 +255,7 @@ def _uncleaned(
 
 
 def list_blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
-    """Return the members that must stay, each with why."""
+    """Yield the members that must stay, each with the reason."""
     held = _holders(snapshot, namespace)
     for member in snapshot.members:
         reason = _blocked(member, held, namespace, allow_destroy=allow_destroy)
@@ -264,13 +264,13 @@ def list_blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool)
 
 
 def describe_lost(snapshot: PoolSnapshot) -> str:
-    """Say of which members the only credential would go with the pool; empty for none."""
+    """Return which members' only credential would be deleted with the pool; empty if none."""
     names = [member.name for member in snapshot.members if not member.is_declared]
     return f"no stack has the credential of {first_named(names)}, imported or brought" if names else ""
 
 
 def _holders(snapshot: PoolSnapshot, namespace: str) -> Mapping[Token, str]:
-    """Return who holds each claim, by what its member carries of it; of no stack, how to release it."""
+    """Return the holders of each claim token; if none is a stack, also how to release the claim."""
 
     def describe(record: Record) -> str:
         holders = held_by(record, snapshot.consumers)
@@ -296,7 +296,7 @@ def _blocked(
 
 
 def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
-    """Return each member that does not stay what it was, and what becomes of it."""
+    """Yield each member that changes or is removed, and how."""
     for name, before in old.members.items():
         after = new.members.get(name)
         if old.namespace != new.namespace:
@@ -313,9 +313,9 @@ def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
 
 
 def blocked_reason(member: Member, namespace: str, *, allow_destroy: bool = False) -> str | None:
-    """Return why a member must stay as it is, or None when it may go. An owner's label alone does not block.
+    """Return why a member must stay unchanged, or None. An owner label alone does not block.
 
-    allow_destroy: a stack for throw-away pools lets dirty members go without cleaning.
+    `allow_destroy`: for disposable stacks; dirty members can be removed without cleaning.
     """
     if member.tokens:
         owner = f" by tenant {member.tenant}" if member.tenant else ""

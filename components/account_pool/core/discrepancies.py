@@ -1,8 +1,8 @@
-"""What claims and accounts say of each other that cannot both be so, and what fixes it.
+"""Inconsistencies between claim records and accounts, each with its fix.
 
-The API server judges one object at a time (`transitions.py`), so a claimer who may take, bind and release
-may also do so by halves and out of order. Whatever that leaves is told here: in the status, by a sweep and
-by the doctor. Pure.
+The API server judges one object at a time (`transitions.py`). A claimer that is allowed to take, bind and
+release could therefore do so partially or out of order. The status command, the sweep and the doctor report
+the results. Pure functions.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from components.labels import TENANT_NAME
 
 
 def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[Problem]:
-    """Return what is wrong with claims: unreadable ones, lost ones, and those whose account is not theirs.
+    """Yield problems of claims: unreadable ones, lost ones, and claims whose account carries another token.
 
-    A token that is simply dead is not among them: a sweep takes it off.
+    A token without a live claim is not reported: the sweep removes it.
     """
     keys = settings.partition_keys
     yield from snapshot.problems
@@ -74,18 +74,18 @@ def _one_account_each(snapshot: PoolSnapshot) -> Iterator[Problem]:
 
 
 def is_of(member: Member, token: Token, record: Record) -> bool:
-    """Whether this token, which the member bears, is alive: the record names this very member by it.
+    """Return whether this token on the member is alive: its record names this member with the same token.
 
-    A claim that tries another member has another attempt, so no other member ever bears the token of one.
+    Each attempt of a claim on another member has a new token, so no two members carry the same one.
     """
     return record.token == token and record.member == member.name
 
 
 def in_use(member: Member, records: Iterable[Record]) -> Record | None:
-    """Find a claim on a member that was not released: its tenant may have the account, or be about to.
+    """Return a claim on a member that was not released: its tenant might use the account, or be about to.
 
-    A release begins with the record, so where the member does not carry that claim it was taken off by
-    hand, or the claim tries another next.
+    A release starts with the record. If the member does not carry an unreleased claim, its token was removed
+    manually, or the claim is about to try another member.
     """
     standing = (each for each in records if each.phase is not Phase.RELEASING)
     return next((each for each in standing if each.member == member.name), None)
@@ -126,7 +126,7 @@ def _doubled(member: Member, record: Record, namespace: str) -> Problem:
 
 
 def _carries(member: Member, record: Record) -> bool:
-    """Whether the member carries the claim, or that is unknown, which is told of the member."""
+    """Return whether the member carries the claim; True if unreadable, which is reported for the member."""
     try:
         return record.is_carried_by(member)
     except Misconfigured:
@@ -134,7 +134,7 @@ def _carries(member: Member, record: Record) -> bool:
 
 
 def _is_moving(member: Member, record: Record, moving: Container[str]) -> bool:
-    """Whether the account is on its way from this record, or to it. moving: tokens of former names."""
+    """Return whether the account is moving from or to this record. `moving`: tokens of former names."""
     if record.moves is not None and member.bears(record.moves):
         return True
     return str(record.token) in moving and not member.bears(record.token)

@@ -1,4 +1,4 @@
-"""Runs an operation of the protocol on an API server: makes its calls, waits its pauses, keeps its time."""
+"""Driver of protocol operations: makes the calls, waits, and enforces the timeout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Driver:
-    """Drives operations on one namespace; safe for any number of threads."""
+    """Driver of operations on one namespace; thread-safe."""
 
     def __init__(
         self, api: calls.PoolApi, place: str, *, sleep: Callable[[float], None] = time.sleep
@@ -35,10 +35,10 @@ class Driver:
         patience: float | None = None,
         ask: Callable[[calls.AskProgram], calls.Told] | None = None,
     ) -> T:
-        """Run to the end; raises Unreachable when the time is over, which is safe at any point.
+        """Run an operation to its end; raises Unreachable on timeout, which is safe at any point.
 
-        patience: how long to wait for the first answer of all, else as long as for the end. ask: the user's
-        program, whose time does not count.
+        `patience`: timeout for the first answer, by default `seconds`. `ask`: runs the operator's key
+        program; its time does not count.
         """
         began = time.monotonic()
         limit = seconds if patience is None else patience

@@ -1,4 +1,4 @@
-"""Read, update and release what is held: the steps of the claim protocol that follow a claim."""
+"""Steps of the claim protocol that follow a claim: read, update and release it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from components.errors import LimitReached, LostMember, NotAllowed, Restored, he
 
 
 def read_claim(name: str, holder: str, member_name: str | None = None) -> Steps[Claimed | None]:
-    """Return what this holder has, without a write. None: gone. Raises LostMember.
+    """Return what this holder has, without a write; None if it has no claim. Raises LostMember.
 
-    member_name: where the account is expected; then record and member are read at the same time, which may
-    confirm the claim but never deny it.
+    `member_name`: expected account; record and member are then read in parallel. That can confirm the claim
+    but not deny it.
     """
     if member_name is not None:
         answer = yield Parallel(Get(Kind.RECORD, name), Get(Kind.MEMBER, member_name))
@@ -54,7 +54,7 @@ def _has(record: Record, holder: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """New facts of a claim: its policy and limit belong to the record, the holder's name to the holder."""
+    """New settings of a claim: policy and limit belong to the record, the name to the holder."""
 
     holder: str
     policy: Policy
@@ -64,11 +64,11 @@ class Amendment:
 
 
 def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[Claimed | None]:
-    """Change a held claim without giving it up for a moment. None: gone.
+    """Change a held claim without releasing it in between; None if it is gone.
 
-    A holder who stays keeps its sequence number: what it shows at its release is still what it was given,
-    even if the answer to this write never reached it. Raises LostMember, before anything is written, and
-    LimitReached when more consumers hold the claim than the new limit allows.
+    A holder that stays keeps its sequence number: its release must still match what it was given, even if the
+    answer to this write is lost. Raises LostMember before anything is written, and LimitReached if more
+    consumers hold the claim than the new limit allows.
     """
     for attempt in count():
         if attempt:
@@ -91,7 +91,7 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
         changed = replace(record, policy=amended.policy, limit=amended.limit, states=states)
         if changed.limit is not None and len(changed.holders) > changed.limit:
             raise limit_reached(changed)
-        noted = changes.agree(member, changed)  # first, so that no account whose record is lost goes free
+        noted = changes.agree(member, changed)  # first, so that no account becomes free if its record is lost
         if noted is not None and (yield from change_member(noted)) is None:
             continue
         written = yield from replace_record(changed, namespace)
@@ -101,7 +101,7 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
 
 
 class Outcome(StrEnum):
-    """What a release did."""
+    """Effect of a release."""
 
     RELEASED = "released"
     NOT_HELD = "not-held"
@@ -110,9 +110,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The outcome of a release.
+    """Outcome of a release.
 
-    member: the account, where a record still named one. last: it has no holder now.
+    `member`: the account, if a record still named it. `last`: it has no holder left.
     """
 
     outcome: Outcome
@@ -121,12 +121,10 @@ class Released:
 
 
 def release(name: str, holder: str, namespace: str, fence: Fence | None = None) -> Steps[Released]:
-    """Let this holder go; with the last one the member goes where the policy says.
+    """Remove this holder; after the last one, the member is handled by its release policy.
 
-    A missing claim counts as released.
-
-    fence: which claim is meant. A holder who has claimed again since, as a replacement does, keeps what it
-    has.
+    A missing claim counts as released. `fence`: the claim to release. A holder that claimed again since then,
+    as a replacement does, keeps its claim.
     """
     left: str | None = None
     for attempt in count():
@@ -154,7 +152,7 @@ def release(name: str, holder: str, namespace: str, fence: Fence | None = None) 
 
 
 def finish(record: Record) -> Steps[bool]:
-    """X1-X3, by any process that meets a Releasing one: off its member, then deleted. False: look again."""
+    """X1-X3, run by any process that finds a Releasing record: clear its member, delete it. False: retry."""
     for attempt in count():
         member = yield from get_member(record.member)  # X1
         if member is None or not member.bears(record.token):
@@ -167,13 +165,13 @@ def finish(record: Record) -> Steps[bool]:
 
 
 def refuse_other_state(record: Record | None, holder: str, state: str | None) -> None:
-    """C0, N0: raise NotAllowed where a stack of another state has the claim under this name."""
+    """C0, N0: raise NotAllowed if a stack with another state holds the claim under this name."""
     if record is not None and record.is_of_another_state(holder, state):
         raise held_by_another_state(record.tenant, record.slot, holder)
 
 
 def limit_reached(record: Record) -> LimitReached:
-    """Return that no more consumers may hold a claim."""
+    """Return the error for a claim that has reached its limit of consumers."""
     return LimitReached(
         tenant=record.tenant,
         account_type=record.partition.type,
@@ -184,12 +182,12 @@ def limit_reached(record: Record) -> LimitReached:
 
 
 def lost(record: Record, member: Member | None) -> LostMember:
-    """Return that the account of a claim is not the claim's any more."""
+    """Return the error for a claim whose account no longer belongs to it."""
     return LostMember(member=record.member, owner=member.tenant if member else None, tenant=record.tenant)
 
 
 def _moved_on(record: Record, member: Member | None) -> Steps[Record | None]:
-    """Return the record of the new name that has the account of this one, whose move is not at its end."""
+    """Return the record under the claim's new name to which this record's account is being moved."""
     for token in () if member is None else member.tokens:
         other = yield from get_record(token.record)
         if other is not None and other.moves == record.token:
@@ -198,7 +196,7 @@ def _moved_on(record: Record, member: Member | None) -> Steps[Record | None]:
 
 
 def refuse_former_name(record: Record, member: Member | None) -> Steps[None]:
-    """Raise NotAllowed where the claim has another name by now, and the account went along."""
+    """Raise NotAllowed if the claim was renamed and its account moved to the new name."""
     other = yield from _moved_on(record, member)
     if other is not None:
         raise NotAllowed(
@@ -209,10 +207,10 @@ def refuse_former_name(record: Record, member: Member | None) -> Steps[None]:
 
 
 def refuse_restored(namespace: str, record: Record) -> Steps[None]:
-    """Raise Restored, if this Bound record came back: where others claim meanwhile, it may only look so.
+    """Raise Restored if this Bound record was restored from a backup; concurrent claims can look alike.
 
-    Only a member that was read between two equal readings of its record tells it; the one that gave
-    rise to the question was read before.
+    Proof requires a member that was read between two equal reads of its record. The caller read the member
+    earlier, so it is read again here.
     """
     member = yield from get_member(record.member)
     looks_restored = member is not None and any(is_restored(member, token, record) for token in member.tokens)
@@ -221,6 +219,6 @@ def refuse_restored(namespace: str, record: Record) -> Steps[None]:
 
 
 def is_unchanged(record: Record) -> Steps[bool]:
-    """Read a record again: whether it still is as it was read."""
+    """Return whether a record is unchanged since it was read."""
     again = yield from get_record(record.name)
     return again is not None and again.resource_version == record.resource_version

@@ -1,7 +1,7 @@
-"""Which process holds an account that is being cleaned: the token of a run says it, so that others can look.
+"""Process that holds an account for cleaning, named in the run's token so that others can check on it.
 
-Pids mean nothing elsewhere, and are given away again. So a holder is a process by its start time, in the pid
-namespace and since the boot of one host. The pod it runs in can be asked about from everywhere.
+A pid means nothing on another host and can be reused. A holder is therefore a process with its start time, in
+a pid namespace, since a boot of one host. The pod it runs in can be looked up from everywhere.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Look: TypeAlias = Callable[["Holder"], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process with all that it started. host: its name. spaces: inodes of its pid and time namespaces.
+    """Process with its children. `host`: host name. `spaces`: inodes of its pid and time namespaces.
 
-    started: in ticks since the boot. pod: namespace, name and uid, empty outside of one.
+    `started`: clock ticks since boot. `pod`: namespace, name and uid; empty outside a pod.
     """
 
     host: str
@@ -38,7 +38,7 @@ class Holder:
 
     @classmethod
     def of_process(cls, pid: int, pod: str = "") -> Holder | None:
-        """Name a process of this host; None where the system does not say what tells it from others."""
+        """Identify a process of this host; None if the system does not expose the required data."""
         own = Path("/proc/self/ns")
         try:
             boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -50,34 +50,34 @@ class Holder:
 
     @classmethod
     def of_token(cls, token: str) -> Holder | None:
-        """Return whom a cleaning token names; None for one of a version that named none."""
+        """Return the holder that a cleaning token names; None for a token of an old version."""
         try:
             return cls(**dict(parse_qsl(token.rpartition("/")[2].partition("?")[2])))
         except TypeError:
             return None
 
     def __str__(self) -> str:
-        """Where to look for it."""
+        """Return where to find the process."""
         return f"{self.host}, pid {self.pid}"
 
 
 def cleaning_token(cleaner: str, run: str, holder: Holder | None) -> str:
-    """Name a run of a cleaner, and the process that holds an account for it."""
+    """Return the token of a cleaner's run and of the process that holds an account for it."""
     return f"{cleaner}/{run}" + (f"?{urlencode(asdict(holder))}" if holder else "")
 
 
 def cleaner_of(token: str) -> str:
-    """Return the id of the cleaner whose run a token names."""
+    """Return the id of the cleaner in a token."""
     return token.rpartition("/")[0]
 
 
 def holder_of(member: Member) -> Holder | None:
-    """Return who cleans a member, where its token names one."""
+    """Return the process that cleans a member, if its token names one."""
     return Holder.of_token(member.annotations.get(CLEANING_TOKEN, ""))
 
 
 def is_running(holder: Holder) -> bool | None:
-    """Whether a process of this host, or anything else in its group, runs; None for one of another host."""
+    """Return whether the process or another of its group runs; None if it is on another host."""
     if not re.fullmatch("[1-9][0-9]{0,6}", holder.pid):
         return None
     here, pid = Holder.of_process(os.getpid()), int(holder.pid)
@@ -85,7 +85,7 @@ def is_running(holder: Holder) -> bool | None:
         return None
     leader = _Process.read(pid)
     if leader and leader.started != holder.started:
-        return False  # the number was given away again, which it is not before the group is empty
+        return False  # the pid was reused, which happens only once the group is empty
     known = (_Process.read(int(name)) for name in os.listdir("/proc") if name.isdecimal())
     group = [each for each in known if each and each.group == pid]
     hides_some = (not leader and _answers(os.kill, pid)) or (not group and _answers(os.killpg, pid))
@@ -93,7 +93,7 @@ def is_running(holder: Holder) -> bool | None:
 
 
 def _answers(send: Callable[[int, int], None], pid: int) -> bool:
-    """Whether there is such a process or group; /proc may hide those of other users."""
+    """Return whether the process or group exists; /proc might hide those of other users."""
     try:
         send(pid, 0)
     except ProcessLookupError:
@@ -105,7 +105,7 @@ def _answers(send: Callable[[int, int], None], pid: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """What the kernel says of one. is_over: it is not reaped yet, and none of its threads runs."""
+    """Kernel data of a process. `is_over`: it is a zombie or dead, and none of its threads runs."""
 
     group: int
     started: str
@@ -113,7 +113,7 @@ class _Process:
 
     @classmethod
     def read(cls, pid: int) -> _Process | None:
-        """Read it; None for one that is gone, or another user's where /proc hides those."""
+        """Read /proc; None if the process is gone, or is hidden because another user owns it."""
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:

@@ -1,4 +1,4 @@
-"""Where a pool gives no new accounts, and why: as its stack declares it, and as an operator says beside."""
+"""Holds: parts of a pool that give out no new accounts, declared by its stack or set by operators."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _OF_PARTS: Final = "holds"
 
 
 def scope_of(account_type: str | None, partition: Mapping[str, str]) -> str:
-    """Return what a hold is of: a type, and values of partition keys."""
+    """Return the scope of a hold: a type, and values of partition keys."""
     return ",".join([account_type or WHOLE, *(f"{key}={value}" for key, value in sorted(partition.items()))])
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Scope → why. said: by operators, until they resume. declared: by the stack of the pool."""
+    """Scope → reason. `said`: set by operators until they resume. `declared`: by the pool's stack."""
 
     said: Mapping[str, str] = field(default_factory=dict[str, str])
     declared: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __bool__(self) -> bool:
-        """Whether anything is held."""
+        """Return whether there is any hold."""
         return bool(self.said or self.declared)
 
     @classmethod
     def of(cls, data: Mapping[str, str]) -> Holds:
-        """Read them from a pool's ConfigMap; raises ValueError, TypeError."""
+        """Parse the data of a pool's ConfigMap; raises ValueError, TypeError."""
         declared, parts = (
             cast("dict[str, Any]", dict(read_json(data.get(key, "{}")))) for key in (_DECLARED, _OF_PARTS)
         )
@@ -43,31 +43,31 @@ class Holds:
         return cls(whole | {scope: str(why) for scope, why in parts.items()}, declared)
 
     def render(self) -> dict[str, str]:
-        """Return what the stack declares."""
+        """Return the declared holds as ConfigMap data."""
         return {_DECLARED: json.dumps(dict(self.declared), sort_keys=True)} if self.declared else {}
 
     def write(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Return the data of a pool's ConfigMap with what operators say."""
+        """Return the data of a pool's ConfigMap with the operators' holds."""
         kept = {key: text for key, text in data.items() if key not in (_OF_POOL, _OF_PARTS)}
         parts = {scope: why for scope, why in self.said.items() if scope != WHOLE}
         whole = {_OF_POOL: self.said[WHOLE]} if WHOLE in self.said else {}
         return {**kept, **whole, **({_OF_PARTS: json.dumps(parts, sort_keys=True)} if parts else {})}
 
     def said_of(self, scope: str, reason: str) -> Holds:
-        """Return them with a hold more, or less: without a reason, all that operators said of the scope."""
+        """Add an operator's hold, or remove it if `reason` is empty; an empty WHOLE removes all of them."""
         rest = {} if scope == WHOLE and not reason else {k: v for k, v in self.said.items() if k != scope}
         return replace(self, said={**rest, **({scope: reason} if reason else {})})
 
     def on(self, partition: Partition) -> tuple[str, str] | None:
-        """Return the hold that keeps this part of the pool, and why; None where it gives accounts."""
+        """Return the scope and reason of a hold on this partition; None if accounts are given out."""
         return next(((scope, why) for scope, why in self.all() if _covers(scope, partition)), None)
 
     def all(self) -> Iterator[tuple[str, str]]:
-        """Yield every hold, and why."""
+        """Yield the scope and reason of every hold."""
         yield from {**self.declared, **self.said}.items()
 
     def fix(self, scope: str, namespace: str) -> str:
-        """Return what ends a hold."""
+        """Return how to end a hold."""
         if scope in self.declared:
             return "to end it, take it out of accountPool.hold in the pool's stack and run `up`"
         account_type, *values = scope.split(",")
@@ -82,7 +82,7 @@ def _covers(scope: str, partition: Partition) -> bool:
 
 
 def describe_hold(scope: str, why: str) -> str:
-    """Return in words that a pool gives no new accounts, and why."""
+    """Return a message that a part of the pool is held, with the reason."""
     if scope == WHOLE:
         return f"the pool is held, and gives no new accounts: {why}"
     return f"{scope.replace(',', ' with ', 1)} is held, and the pool gives no new accounts of it: {why}"

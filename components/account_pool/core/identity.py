@@ -1,10 +1,9 @@
-"""Which Secrets are one and the same cloud account. An account is what it is at its cloud, not its Secret.
+"""Detection of Secrets that hold the same cloud account. The account's identity is its cloud and id.
 
-Each of two would be handed out, and wiped, under the other's holder. Such an account gets no new holder,
-and is not cleaned, until one Secret is left or all others are quarantined. Pure.
-
-The Secret of an account that a tenant brings is called after the account: of two that bring one, the API
-server refuses the second, though neither may see what is in the pool.
+Two Secrets of one account would each be given out, and cleaning one would wipe the other's holder. Such an
+account gets no new holder and is not cleaned until one Secret is left or the others are quarantined. Pure.
+The Secret of an account that a tenant brings is named after the account. If two tenants bring the same one,
+the API server rejects the second, although neither can read the pool.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from components.labels import hyperscaler_of
 
 
 def cloud_account(account_type: str, account_id: str) -> tuple[str, str]:
-    """Return what an account is compared by: its cloud, and its id there."""
+    """Return the key that accounts are compared by: the cloud, and the id there."""
     return hyperscaler_of(account_type) or account_type, account_key(account_id)
 
 
@@ -31,12 +30,12 @@ BROUGHT_NAME: Final = "brought-"
 
 
 def brought_name(account_type: str, account_id: str) -> str:
-    """Return the name of the Secret of an account that is brought."""
+    """Return the Secret name of an account that a tenant brings."""
     return _named(*cloud_account(account_type, account_id))
 
 
 def former_name(tenant: str, account_type: str, account_id: str) -> str:
-    """Return the name that a tenant's account got from earlier versions."""
+    """Return the Secret name that earlier versions gave a tenant's account."""
     return _named(tenant, account_type, account_key(account_id))
 
 
@@ -45,7 +44,7 @@ def _named(*parts: str) -> str:
 
 
 def find_other(name: str, account: tuple[str, str], members: Iterable[Member]) -> Member | None:
-    """Return the Secret of an account that has another name; None where there is none."""
+    """Return a Secret of the same account with another name, or None."""
     return next(
         (
             each
@@ -57,7 +56,7 @@ def find_other(name: str, account: tuple[str, str], members: Iterable[Member]) -
 
 
 def find_twins(members: Iterable[Member]) -> Mapping[str, Sequence[str]]:
-    """Return of Secrets the others of their account; those that are kept from everybody are none."""
+    """Map each duplicate Secret to the others of its account; quarantined ones without holder are ignored."""
     accounts: dict[tuple[str, str], list[str]] = defaultdict(list)
     for member in members:
         if member.account_id and not _is_kept_away(member):
@@ -68,7 +67,7 @@ def find_twins(members: Iterable[Member]) -> Mapping[str, Sequence[str]]:
 
 
 def mark_twins(members: Iterable[Member]) -> tuple[Member, ...]:
-    """Return members, those without a holder with what is wrong if they are another Secret's account."""
+    """Return the members; duplicates of an account without a holder get a reason in `unfit`."""
     listed = (*members,)
     twins = find_twins(listed)
     return tuple(
@@ -80,7 +79,7 @@ def mark_twins(members: Iterable[Member]) -> tuple[Member, ...]:
 
 
 def describe_twins(member: Member, others: Sequence[str]) -> str:
-    """Say that a Secret is the account of others."""
+    """Return a message that a Secret holds the same account as others."""
     return (
         f"it is account {member.account_id}, and so is Secret {', '.join(others)}: two would use it, and"
         " cleaning one would wipe the other"

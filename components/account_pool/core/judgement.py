@@ -1,8 +1,8 @@
-"""Whether a claim may take a member, and if not, why not: decided here and nowhere else.
+"""The only place that decides whether a claim can take a member, and if not, why.
 
-Claims, the forecast, explanations, the status and the review of a configuration all ask `judge`. What the API
-server is asked for (`selection.py`) selects every member that would be taken, and others; which of those
-taken comes first is `selection.py`'s as well.
+Claims, the forecast, explanations, the status and the review of a configuration all call `judge`. Label
+selectors (`selection.py`) select a superset of the members that `judge` accepts; `selection.py` also orders
+them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ another pool or half-way from there, so it has no owner."""
 
 
 class Verdict(StrEnum):
-    """What a claim that has no account yet makes of a member.
+    """Verdict on a member for a claim that has no account yet.
 
-    OWN: its tenant's, and unused. FREE: not owned. ROOM: a shared one that is not full. These are taken.
-    CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's. RESTING: it
-    has no owner, and is not yet given out again. EXPIRING: it has no owner, and its key ends soon.
-    HELD: it would be taken, but the pool gives no new accounts.
+    Accepted: OWN: its tenant's, and unused. FREE: without owner. ROOM: shared, with capacity left. CLAIMED:
+    carries a claim. ORPHANED: carries a deleted claim. OWNED: by another tenant. RESTING: no owner, but not
+    given out again yet. EXPIRING: no owner, but its key expires soon. HELD: would be accepted, but the pool
+    gives out no new accounts.
     """
 
     OWN = "own"
@@ -63,14 +63,14 @@ _TAKEN: Final = frozenset({Verdict.OWN, Verdict.FREE, Verdict.ROOM})
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict, and in words why."""
+    """Verdict and its reason as text."""
 
     verdict: Verdict
     why: str
 
     @property
     def takes(self) -> bool:
-        """Whether the claim may take the member, at the resourceVersion it was read."""
+        """Whether the claim can take the member, at the resourceVersion it was read with."""
         return self.verdict in _TAKEN
 
 
@@ -85,9 +85,9 @@ def judge(
 ) -> Judgement:
     """Judge a member for a claim of this partition.
 
-    owner: the label value of the tenant that claims; empty for no claim in particular. records: every
-    record by name, if they were read after the member; then a claim that is gone is told from one that lives.
-    unreadable: names of records that cannot be read. holds: of the pool, if the claim is new.
+    `owner`: label value of the claiming tenant; empty for no claim in particular. `records`: all records by
+    name, if read after the member; deleted claims are then distinguished from live ones. `unreadable`: names
+    of unreadable records. `holds`: of the pool, if the claim is new.
     """
     judged = next(_judgements(member, partition, owner, records, unreadable))
     if holds and judged.takes and (hold := holds.on(partition)):
@@ -102,7 +102,7 @@ def _judgements(
     records: Mapping[str, Record] | None,
     unreadable: Container[str],
 ) -> Iterator[Judgement]:
-    """Yield what speaks against taking the member, the gravest first, and at last that nothing does."""
+    """Yield every reason not to take the member, most severe first; the last item accepts it."""
     keys = [key for key, _ in partition.values]
     if wrong := misconfiguration(member, keys):
         yield Judgement(Verdict.MISCONFIGURED, f"misconfigured: {wrong}")
@@ -137,7 +137,7 @@ def _by_time(member: Member) -> Iterator[Judgement]:
 
 
 def explain_cut(member: Member, namespace: str) -> str:
-    """Say that an account is kept from its tenant, and until when."""
+    """Return a message that an account is withheld from its tenant, and until when."""
     reason = member.annotations.get(STATE_REASON, "no reason given")
     return (
         f"account {member.name} is quarantined, {reason}: its copies and the right to read it stay away until"
@@ -146,17 +146,17 @@ def explain_cut(member: Member, namespace: str) -> str:
 
 
 def describe_end(member: Member) -> str:
-    """Return when the key of an account ends."""
+    """Return a message with the expiry time of an account's key."""
     return f"its key ends at {member.key_ends}"
 
 
 def is_kept_by_time(member: Member) -> bool:
-    """Whether a usable account takes no new holder because of time alone."""
+    """Return whether a usable account is withheld from new holders only because of time."""
     return bool(member.rests_until) or member.key_ends_soon
 
 
 def describe_time(members: Iterable[Member]) -> str:
-    """Return how many of these free accounts rest, until when the first, and how many keys end soon."""
+    """Return how many of these free accounts rest, and how many keys expire soon, as text."""
     kept = [member for member in members if member.tenant is None and member.state is None]
     until = sorted(member.rests_until for member in kept if member.rests_until)
     ending = sum(member.key_ends_soon and not member.rests_until for member in kept)
@@ -189,11 +189,11 @@ def _of_claimed(
 
 
 def is_restored(member: Member, token: Token, record: Record | None) -> bool:
-    """Whether a token that looks dead is that of a claim that came back from a backup.
+    """Return whether a token that looks dead belongs to a claim restored from a backup.
 
-    record: the one of the token's name. A Bound record names a member only after the member bears its token,
-    and no step takes that off before the record is gone; so only a restore leads to a record that is Bound to
-    a member which bears its name with another uid. The account is in use.
+    `record`: the record with the token's name. A record becomes Bound only after the member carries its
+    token, and no step removes the token before the record. A Bound record whose member carries the same name
+    with another uid can therefore only result from a restore. The account is in use.
     """
     return (
         record is not None
@@ -205,16 +205,16 @@ def is_restored(member: Member, token: Token, record: Record | None) -> bool:
 
 
 def may_take(member: Member, record: Record, former: str | None = None) -> bool:
-    """Whether this claim may take the member it names, at the resourceVersion it was read.
+    """Return whether this claim can take the member it names, at the resourceVersion it was read with.
 
-    former: the one it had before its record was lost.
+    `former`: the account that the claim had before its record was lost.
     """
     takes = judge(member, record.partition, record.tenant_label).takes
     return takes or may_take_back(member, record.partition, record.tenant_label, former)
 
 
 def may_take_back(member: Member, partition: Partition, owner: str, former: str | None) -> bool:
-    """Whether a claim may take the account that it had, whose Secret was created again since."""
+    """Return whether a claim can take its former account, whose Secret was recreated since."""
     labels = {key: value for key, value in member.labels.items() if key != POOL_STATE}
     is_its_own = member.name == former and member.is_created_again
     usable = replace(member, labels=labels, rests_until="", key_ends_soon=False)
@@ -222,7 +222,7 @@ def may_take_back(member: Member, partition: Partition, owner: str, former: str 
 
 
 def unusable(member: Member, record: Record) -> str | None:
-    """Return why only its present holders may use the member of a claim; None when more may."""
+    """Return why only present holders can use the member of a claim; None if new ones can join."""
     if wrong := misconfiguration(member, (key for key, _ in record.partition.values)):
         return f"it is misconfigured: {wrong}"
     if member.state is not None:
@@ -231,7 +231,7 @@ def unusable(member: Member, record: Record) -> str | None:
 
 
 def misconfiguration(member: Member, keys: Iterable[str]) -> str | None:
-    """Return why this member can never be claimed or cleaned; None when it is in order."""
+    """Return why this member can never be claimed or cleaned; None if it is valid."""
     return next(_faults(member, keys), None)
 
 

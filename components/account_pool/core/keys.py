@@ -1,8 +1,8 @@
-"""The labels and annotations the claim protocol reads and writes on members and records.
+"""Labels and annotations that the claim protocol reads and writes on members and records.
 
-Who writes which: the pool owner `INTERNAL` and `SHARED_CAPACITY`; operators and cleaners `POOL_STATE`,
-`STATE_REASON`, `STATE_BEFORE` and `CLEANING_TOKEN`; rotations `KEY_…`; the protocol all others but the
-owner's (docs/design/claim-protocol.md).
+Writers: the pool owner writes `INTERNAL` and `SHARED_CAPACITY`; operators and cleaners `POOL_STATE`,
+`STATE_REASON`, `STATE_BEFORE` and `CLEANING_TOKEN`; rotations `KEY_…`; the protocol all others
+(docs/design/claim-protocol.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`PoolApi` on a real API server: metadata only of every Secret, every write with its precondition.
+"""`PoolApi` on a real API server: Secrets as metadata only, and a precondition on every write.
 
-The answers say no more than what is certain: what the server refused was not done, and everything else that
-is not a plain success (429, 5xx, time-outs, resets) may or may not have been.
+Answers report only what is certain: a rejected call had no effect. Every other answer that is not a success
+(429, 5xx, timeouts, resets) leaves it unknown whether the call was carried out.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Answer = TypeVar("Answer")
 
 
 class SingleFlight(Generic[Query, Answer]):
-    """Joins equal questions; safe for any number of threads.
+    """Coalesces equal concurrent reads; thread-safe.
 
-    A read shows every write done before it was asked for: who asks while one is under way waits for the next.
+    An answer includes every write done before the call: a call during a read waits for the next one.
     """
 
     def __init__(self, ask: Callable[[Query], Answer]) -> None:
@@ -35,7 +35,7 @@ class SingleFlight(Generic[Query, Answer]):
         self._next: dict[Query, Future[Answer]] = {}
 
     def __call__(self, query: Query) -> Answer:
-        """Return an answer that was asked for after this call began."""
+        """Return an answer to a query that was sent after this call began."""
         with self._lock:
             joined, before = self._next.get(query), self._under_way.get(query)
             own = Future[Answer]()
@@ -78,7 +78,7 @@ _REFUSALS: Final = {
 
 
 class KubernetesApi:
-    """The objects of one namespace. manager: under which name the server books the fields written here."""
+    """Objects of one namespace. `manager`: field manager of the writes."""
 
     def __init__(self, connection: Connection, namespace: str, manager: str) -> None:
         self._connection = connection
@@ -88,17 +88,17 @@ class KubernetesApi:
 
     @cached_property
     def _user(self) -> str:
-        """As whom the API server knows the writer; empty where it does not say."""
+        """User name of the writer according to the API server; empty if unknown."""
         answer = self._ask("POST", _WHO_AM_I, {}, accept=_JSON)
         return answer.body["status"]["userInfo"]["username"] if isinstance(answer, calls.Found) else ""
 
     def __call__(self, call: calls.Call) -> calls.Result:
-        """Make a call. No LIST names a resourceVersion, so every earlier write is in it."""
+        """Make a call. No LIST sets a resourceVersion, so it includes every earlier write."""
         match call:
             case calls.Get() | calls.ListPage():
                 return self._read(call)
             case calls.Create(kind, body):
-                if kind is calls.Kind.EVENT:  # signed with the name of who writes it
+                if kind is calls.Kind.EVENT:  # records the name of the writer
                     body = {**body, "reportingInstance": self._user}
                 path = f"{self._root}{kind.plural}{self._written}"
                 return self._ask("POST", path, body, accept=_accepted(kind))

@@ -1,10 +1,9 @@
-"""What a pool calls the labels of its accounts, and an API that speaks to such a pool as to any other.
+"""Label names of a pool, and an API that translates them to and from credfleet's keys.
 
-The pools of Kyma carry the same facts under other labels (docs/compatibility.md). All of this room knows one
-set of keys; selectors, answers and patches are translated on their way,
-so such a pool is used as it is: what a claim writes, it writes under the pool's own labels, and Kyma sees it.
-What Kyma has no word for (tokens, cleaning, quarantine) is written under credfleet's keys beside them.
-Records and Events are credfleet's own, and stay as they are.
+Kyma's pools carry the same facts under other labels (docs/compatibility.md). This component uses one set of
+keys; selectors, answers and patches are translated. Such a pool is used as it is: claims write under the
+pool's own labels, and Kyma sees them. What Kyma has no label for (tokens, cleaning, quarantine) is written
+under credfleet's keys. Records and Events belong to credfleet and are not translated.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ _STATE: Final = "<state>"
 
 @dataclass(frozen=True, slots=True)
 class LabelScheme:
-    """The words of one pool. names: of `NAMED` and `DIRTY` → the label's key in this pool.
+    """Label names of one pool. `names`: entry of `NAMED` or `DIRTY` → key of the label in this pool.
 
-    shared_capacity: how many claims a shared account takes that does not say it.
+    `shared_capacity`: capacity of shared accounts without an annotation.
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -50,16 +49,16 @@ class LabelScheme:
 
     @property
     def renamed(self) -> Mapping[str, str]:
-        """Key of credfleet → key of the pool, of those that differ."""
+        """Key of credfleet → key of the pool, for those that differ."""
         return {own: self.names[name] for name, own in NAMED.items() if self.names.get(name, own) != own}
 
     @property
     def dirty(self) -> str | None:
-        """The label that says `true` on a dirty account, None when there is none."""
+        """Label that is `true` on a dirty account; None if the pool has none."""
         return self.names.get(DIRTY)
 
     def over(self, api: PoolApi) -> PoolApi:
-        """Return an API that shows the pool in credfleet's words."""
+        """Return an API that shows the pool under credfleet's keys."""
         if self == LabelScheme():
             return api
 
@@ -79,7 +78,7 @@ class LabelScheme:
         return {self.renamed.get(key, key): value for key, value in labels.items()}
 
     def read(self, body: JsonObject) -> JsonObject:
-        """Return the metadata of an account in credfleet's words; `unfit` says why it has none for it."""
+        """Translate an account's metadata to credfleet's keys; `unfit` is why that is impossible."""
         metadata: JsonObject = body["metadata"]
         given: Mapping[str, str] = metadata.get("labels") or {}
         notes: Mapping[str, str] = metadata.get("annotations") or {}
@@ -91,7 +90,7 @@ class LabelScheme:
             del labels[SHARED]
         if given.get(dirty or "") == _TRUE:
             labels.setdefault(POOL_STATE, str(State.DIRTY))
-            if labels[POOL_STATE] == State.QUARANTINED:  # marked since: no cleaner has seen it
+            if labels[POOL_STATE] == State.QUARANTINED:  # marked dirty since: no cleaner has run
                 notes = {STATE_BEFORE: str(State.DIRTY), **notes}
         if self.shared_capacity is not None and SHARED in labels:
             notes = {SHARED_CAPACITY: str(self.shared_capacity), **notes}
@@ -113,7 +112,7 @@ class LabelScheme:
             yield f"{self.dirty} is {dirty!r}; it is `true` or absent"
 
     def written(self, patch: JsonObject) -> JsonObject:
-        """Return a patch in the words of the pool."""
+        """Translate a patch to the pool's keys."""
         metadata: JsonObject = patch["metadata"]
         given: Mapping[str, str | None] = metadata.get("labels") or {}
         labels: dict[str, str | None] = {self.renamed.get(key, key): each for key, each in given.items()}
@@ -124,7 +123,7 @@ class LabelScheme:
         return {**patch, "metadata": {**metadata, "labels": labels}}
 
     def selector(self, selector: str) -> str:
-        """Return a selector that selects all that this one means, in the words of the pool."""
+        """Translate a selector to the pool's keys; it selects at least what the original selects."""
         return ",".join(each for term in selector.split(",") for each in self._terms(term))
 
     def _terms(self, term: str) -> Iterable[str]:
@@ -137,9 +136,9 @@ class LabelScheme:
         return [theirs + equals + value]
 
     def expressions(self, manifest: JsonObject) -> JsonObject:
-        """Return a manifest whose CEL names credfleet's labels with those of the pool instead.
+        """Return a manifest whose CEL expressions use the pool's keys instead of credfleet's.
 
-        A key stands there in quotes: behind `?` where it is looked up, else in a list of keys.
+        A key appears in quotes: after `?` where it is looked up, otherwise in a list of keys.
         """
         text = json.dumps(manifest)
         if self.dirty is not None:
@@ -148,12 +147,12 @@ class LabelScheme:
             word = rf"{dirty}.optMap(word, word == '{_TRUE}' ? '{State.DIRTY}' : word)"
             either = rf"\1[?'{POOL_STATE}'].or({word})"
             text = re.sub(said, either, text)
-            # Below another state the label says what nothing else does: it is like any other there.
+            # Combined with another state, the dirty label is an ordinary label.
             below = f"{_STATE} in variables.oldLabels && {_STATE} in variables.newLabels"
             listed = rf"key in (\[[^]]*)'{re.escape(POOL_STATE)}'([^]]*\])"
             text = re.sub(listed, rf"key in ({below} ? \1{_STATE}\2 : \1{_STATE}, '{self.dirty}'\2)", text)
             text = re.sub(rf"(?<!\?)'{re.escape(POOL_STATE)}'", rf"'{POOL_STATE}', '{self.dirty}'", text)
-            # Below a quarantine it says what the state before it does, and nothing takes that off.
+            # Combined with a quarantine, it means the same as the previous state, and no step removes it.
             quarantined = rf"\1Labels[?{_STATE}].orValue('') == '{State.QUARANTINED}'"
             marked = rf"{quarantined} && \1Labels[?'{self.dirty}'].orValue('') == '{_TRUE}'"
             noted = rf"(variables\.(?:old|new))Annotations\[\?'{re.escape(STATE_BEFORE)}'\]"
@@ -169,7 +168,7 @@ class LabelScheme:
 
 
 def show_each(api: PoolApi, show: Callable[[JsonObject], JsonObject]) -> PoolApi:
-    """Return an API that shows each account otherwise than the one under it."""
+    """Return an API that applies `show` to each account of the underlying one."""
 
     def shown(call: Call) -> Result:
         answer = api(call)

@@ -1,6 +1,6 @@
-"""The models of the account pool: members, partitions and requests; `records.py` has those of claims.
+"""Models of the account pool: members, partitions and requests; `records.py` has those of claims.
 
-A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here
+A *member* is a Secret that holds the credential of one account; only its metadata is read here
 (docs/design/claim-protocol.md, objects and keys).
 """
 
@@ -43,7 +43,7 @@ EVACUATING: Final = "leaving"
 
 
 class State(StrEnum):
-    """Why a member is not usable; a member without a state is."""
+    """Why a member is not usable; a usable member has no state."""
 
     DIRTY = "dirty"
     CLEANING = "cleaning"
@@ -51,7 +51,7 @@ class State(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a record has come."""
+    """Phase of a record."""
 
     PENDING = "Pending"
     BOUND = "Bound"
@@ -59,10 +59,10 @@ class Phase(StrEnum):
 
 
 class KeyPhase(StrEnum):
-    """How far the rotation of an account's key is; an account without one has one key.
+    """Phase of the rotation of an account's key; without a phase, an account has one key.
 
-    PREPARING: a second key is made. PREPARED: it is there, and has no holder. DELIVERED: it is in use, and
-    the former one is valid. COMPLETING: the one that is not in use is revoked.
+    PREPARING: the second key is being created. PREPARED: it exists, unused. DELIVERED: it is in use, and the
+    former key is still valid. COMPLETING: the key that is not in use is being revoked.
     """
 
     PREPARING = "preparing"
@@ -72,7 +72,7 @@ class KeyPhase(StrEnum):
 
 
 class Policy(StrEnum):
-    """State of an account of the pool after its last holder left."""
+    """What happens to an account of the pool after its last holder left."""
 
     RETAIN = "retain"
     RELEASE = "release"
@@ -81,9 +81,10 @@ class Policy(StrEnum):
 
 
 class Origin(StrEnum):
-    """Where a member came from that is claimed, or was: free in the pool, or already its tenant's own.
+    """Origin of a claimed member: free in the pool, or already owned by its tenant.
 
-    RETAINED: from the pool, and its tenant's since a release with policy retain; it stays so when claimed.
+    RETAINED: from the pool, and its tenant's since a release with policy retain; this stays when it is
+    claimed.
     """
 
     POOL = "pool"
@@ -92,14 +93,14 @@ class Origin(StrEnum):
 
 
 def account_key(account_id: str) -> str:
-    """Return what ids of accounts are compared by: that of Azure is a GUID, the same one in either case."""
+    """Return the comparison key of an account id: Azure ids are GUIDs, and their case is ignored."""
     return account_id.lower() if naming.is_guid(account_id) else account_id
 
 
 def tenant_label(tenant: str) -> str:
-    """Return the label value of a tenant: itself where that is a valid value, else a digest.
+    """Return the label value of a tenant: its name if that is a valid value, otherwise a digest.
 
-    Raises Misconfigured for a tenant that is empty or has blanks around it.
+    Raises Misconfigured for a tenant that is empty or has surrounding whitespace.
     """
     try:
         return naming.tenant_label(tenant)
@@ -113,14 +114,14 @@ def tenant_label(tenant: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The part of a pool that serves a request: a type, and a value or absence per key."""
+    """Part of a pool that serves a request: a type, and a value or absence for each key."""
 
     type: str
     values: tuple[tuple[str, str | None], ...] = ()
     shared: bool = False
 
     def __str__(self) -> str:
-        """Return the canonical text that names records: terms sorted by key, absent keys as `!key`."""
+        """Return the canonical form used in record names: terms sorted by key, absent keys as `!key`."""
         terms = {HYPERSCALER_TYPE: self.type, **dict(self.values)}
         if self.shared:
             terms[SHARED] = "true"
@@ -128,14 +129,14 @@ class Partition:
 
     @property
     def given(self) -> dict[str, str]:
-        """The values of those keys that are not absent."""
+        """Values of the keys that are present."""
         return {key: value for key, value in self.values if value is not None}
 
     @classmethod
     def of(
         cls, account_type: str, values: Mapping[str, str], keys: Iterable[str], *, shared: bool = False
     ) -> Partition:
-        """Place a request in a pool with these keys; raises Misconfigured for a bad type, key or value."""
+        """Create the partition of a request; raises Misconfigured for an invalid type, key or value."""
         if not _TYPE.fullmatch(account_type):
             raise Misconfigured(
                 place=f"type {account_type!r}",
@@ -162,13 +163,13 @@ class Partition:
 
 
 def record_name(partition: Partition, tenant: str, slot: str) -> str:
-    """Return the one name of the record of a tenant's slot, on which two first claims collide."""
+    """Return the record name of a tenant's slot; concurrent first claims collide on it."""
     text = json.dumps([str(partition), tenant, slot], separators=(",", ":"), ensure_ascii=False)
     return "claim-" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def list_data_writes(managed: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return who has written the data of a Secret as it is: entries of `managedFields`."""
+    """Return the `managedFields` entries of the writers of a Secret's data."""
     return [each for each in managed if "f:data" in (each.get("fieldsV1") or {})]
 
 
@@ -181,9 +182,9 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def written_at(meta: JsonObject, key: str, part: str = "labels") -> str:
-    """Return when a label was last written, as `managedFields` has it; empty where they do not tell.
+    """Return when a label was last written, according to `managedFields`; empty if unknown.
 
-    part: where the key is, among the labels or the annotations.
+    `part`: `labels` or `annotations`.
     """
     if key not in (meta.get(part) or {}):
         return ""
@@ -197,13 +198,13 @@ def written_at(meta: JsonObject, key: str, part: str = "labels") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A Secret of the pool, metadata only, as one answer of the API server showed it.
+    """Secret of the pool, metadata only, as one answer of the API server showed it.
 
-    unfit: what of its labels means nothing in the words of its pool. state_since: when its state was last
-    written, by the API server's clock; empty without a state, or where it was not kept. managed: who wrote
-    which field, as the API server books it. freed_at: when it became free, if it was in use before.
-    rests_until: when it may be claimed again. key_ends: when its key ends, as far as it is known.
-    needs_new_key: whether it is free only with another key than its last tenant had.
+    `unfit`: why its labels are invalid in this pool. `state_since`: when its state was last written, by the
+    API server's clock; empty without a state, or if unknown. `managed`: its managedFields. `freed_at`: when
+    it became free, if it was in use before. `rests_until`: when it can be claimed again. `key_ends`: when its
+    key expires, if known. `needs_new_key`: whether it becomes free only after its last tenant's key was
+    replaced.
     """
 
     name: str
@@ -222,7 +223,7 @@ class Member:
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
-        """From a Secret or its PartialObjectMetadata, in credfleet's words (`label_scheme.py`)."""
+        """Parse a Secret or its PartialObjectMetadata, under credfleet's keys (`label_scheme.py`)."""
         meta = body["metadata"]
         since = str(meta["stateSince"]) if "stateSince" in meta else written_at(meta, POOL_STATE)
         return cls(
@@ -243,69 +244,69 @@ class Member:
 
     @property
     def type(self) -> str:
-        """Its hyperscaler type, empty when it has none."""
+        """Its hyperscaler type; empty if it has none."""
         return self.labels.get(HYPERSCALER_TYPE, "")
 
     @property
     def tenant(self) -> str | None:
-        """The label value of its owner, None without one."""
+        """Label value of its owner; None without an owner."""
         return self.labels.get(TENANT_NAME)
 
     @property
     def state(self) -> str | None:
-        """Why it is not usable, as it stands; None when it is."""
+        """State label, unparsed; None if the member is usable."""
         return self.labels.get(POOL_STATE)
 
     @property
     def is_declared(self) -> bool:
-        """Whether a stack says what is in it; of one that was imported or brought, only the cluster knows."""
+        """Whether a stack wrote its data; only the cluster has the data of an imported or brought member."""
         booked = list_data_writes(self.managed)
         return any(str(each.get("manager")).startswith(WRITERS_OF_STACKS) for each in booked)
 
     @property
     def is_to_be_left(self) -> bool:
-        """Whether its holders must go on to another account."""
+        """Whether its holders must move to another account."""
         return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == EVACUATING
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether not even who holds it may read its credential."""
+        """Whether even its holders must not read its credential."""
         return self.state == State.QUARANTINED and CUT in self.annotations
 
     @property
     def key_phase(self) -> str | None:
-        """How far the rotation of its key is, as it stands; None where none is under way."""
+        """Phase of its key rotation, unparsed; None if none is running."""
         return self.labels.get(KEY_PHASE)
 
     @property
     def rotation(self) -> str | None:
-        """What brought its key into use, while the former one is valid."""
+        """Operation that put its key in use, while the former key is still valid."""
         return self.annotations.get(KEY_OPERATION) if self.key_phase == KeyPhase.DELIVERED else None
 
     @property
     def is_created_again(self) -> bool:
-        """Whether its Secret was lost: it is not known who uses the account, so it is not even cleaned."""
+        """Whether its Secret was lost and recreated: its users are unknown, so it is not even cleaned."""
         return self.state == State.DIRTY and CREATED_AGAIN in self.annotations
 
     @property
     def shared(self) -> bool:
-        """Whether many tenants use it at once."""
+        """Whether several tenants can use it concurrently."""
         return SHARED in self.labels
 
     @property
     def internal(self) -> bool:
-        """Whether it is kept out of the pool: only a tenant whose label it bears may claim it."""
+        """Whether it is excluded from the pool: only the tenant in its label can claim it."""
         return INTERNAL in self.labels
 
     @property
     def token(self) -> Token | None:
-        """The token of the dedicated claim it carries; raises Misconfigured when unreadable."""
+        """Token of its dedicated claim; raises Misconfigured if unreadable."""
         text = self.annotations.get(CLAIM_TOKEN)
         return None if text is None else Token.parse(text, self.name)
 
     @property
     def shared_claims(self) -> Mapping[str, str]:
-        """Of a shared member: token text → consumer; raises Misconfigured when unreadable."""
+        """Token → consumer of a shared member; raises Misconfigured if unreadable."""
         try:
             claims: Any = read_json(self.annotations.get(SHARED_CLAIMS, "{}"))
         except ValueError:
@@ -320,7 +321,7 @@ class Member:
 
     @property
     def shared_capacity(self) -> int:
-        """Of a shared member: how many claims it takes; raises Misconfigured when it does not say."""
+        """Number of claims that a shared member accepts; raises Misconfigured if not set."""
         text = self.annotations.get(SHARED_CAPACITY, "")
         if not is_count(text):
             raise Misconfigured(
@@ -332,29 +333,29 @@ class Member:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """Every token it carries, dedicated or shared."""
+        """All tokens it carries, dedicated or shared."""
         if self.shared:
             return tuple(Token.parse(text, self.name) for text in self.shared_claims)
         return () if self.token is None else (self.token,)
 
     @property
     def origin(self) -> str | None:
-        """Where it came from, as it stands; None for one not claimed since it was made or cleaned."""
+        """Origin annotation, unparsed; None if it was not claimed since it was created or cleaned."""
         return self.annotations.get(CLAIM_ORIGIN)
 
     @property
     def account_id(self) -> str | None:
-        """The id of the account at its cloud, if the pool owner said it."""
+        """Id of the account at its cloud, if the pool owner set it."""
         return self.annotations.get(ACCOUNT_ID)
 
     def bears(self, token: Token) -> bool:
-        """Whether this very token is on it."""
+        """Return whether it carries exactly this token."""
         if self.shared:
             return str(token) in self.shared_claims
         return self.annotations.get(CLAIM_TOKEN) == str(token)
 
     def place(self, keys: Iterable[str]) -> Partition:
-        """Return the part of a pool with these keys that its labels place it in."""
+        """Return its partition in a pool with these keys, according to its labels."""
         return Partition(self.type, tuple((key, self.labels.get(key)) for key in sorted(keys)), self.shared)
 
 
@@ -362,18 +363,15 @@ class Member:
 class ClaimRequest:
     """Request of a holder for an account.
 
-    policy, limit: they count only when the claim is new; None means the pool's default, a limit of 0 none.
-
-    slot: one of several accounts of a tenant, or the consumer's id on a shared account.
-    holder: the consumer, the same text whenever it runs again, by one process at a time.
-    spill: one more account when the limit of those the slot has is reached (`selection.py`).
-    required: a stack's update fails when it cannot be served, instead of going on without it (`skipping.py`).
-    former: the account that the claim had before its record was lost; it is asked for first. state: of the
-    stack that claims, None of others. takes_over: it claims what another state holds under its name.
-    previously: the holders as which it was claimed under former names of its tenant or slot.
-
-    Once placed, namespace and place say in which part of which pool. only: the one member to take, for an
-    adoption; else any. avoid: others not to take, as far as is known when they are chosen.
+    `policy`, `limit`: used only for a new claim; None means the pool's default, and a limit of 0 means no
+    limit. `slot`: one of several accounts of a tenant, or the consumer's id on a shared account. `holder`:
+    the consumer; the same string in every run, used by one process at a time. `spill`: take one more account
+    when the slot's accounts have reached their limit (`selection.py`). `required`: an update fails if the
+    claim cannot be served, instead of skipping it (`skipping.py`). `former`: the account that the claim had
+    before its record was lost; tried first. `state`: id of the claiming stack's state; None for other
+    holders. `takes_over`: take a claim that another state holds under this name. `previously`: holders under
+    former names of the tenant or slot. `namespace`, `place`: set by `placed`. `only`: the one member to take,
+    for an adoption. `avoid`: members not to take, as known when choosing.
     """
 
     tenant: str
@@ -396,20 +394,20 @@ class ClaimRequest:
     avoid: Container[str] = field(default=frozenset[str](), compare=False, repr=False)
 
     def under(self, holder: str) -> ClaimRequest:
-        """Return the claim as it was under a former name. holder: who held it then."""
+        """Return the claim under a former name. `holder`: its holder at that time."""
         tenant, slot = holder.rsplit("/", 2)[1:]
         return replace(self, tenant=tenant, slot=slot, holder=holder, previously=())
 
     @classmethod
     def at(cls, namespace: str, place: Partition, tenant: str, slot: str, holder: str) -> ClaimRequest:
-        """Return a request on a part of a pool."""
+        """Return a request for a partition of a pool."""
         asked = cls(tenant, place.type, slot, place.given, place.shared, holder, Policy.CLEAN)
         return replace(asked, namespace=namespace, place=place)
 
     def placed(
         self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None
     ) -> ClaimRequest:
-        """Place it in a pool with these keys, and with this policy and limit where it names none.
+        """Return the request for a pool with these keys; `policy` and `limit` are its defaults.
 
         Raises Misconfigured for a request that no pool could serve.
         """
@@ -432,10 +430,10 @@ class ClaimRequest:
 
     @property
     def record(self) -> str:
-        """The name of its record, once it is placed."""
+        """Name of its record; requires `place`."""
         return record_name(self.place, self.tenant, self.slot)
 
     @property
     def owner(self) -> str:
-        """The label value of its tenant."""
+        """Label value of its tenant."""
         return tenant_label(self.tenant)

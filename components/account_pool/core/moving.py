@@ -1,8 +1,8 @@
-"""A claim that has another name by now: its account goes along, and nothing is claimed or released.
+"""Rename of a claim: its account moves to the new name, and nothing is claimed or released.
 
-N1 makes the record of the new name, which is bound, and says whose token it takes the account from. N2 puts
-its own token in the place of that one, in one write. N3 ends the former record. Whatever dies in between,
-both names lead to the account, and the next run finishes it (docs/design/claim-protocol.md, Moves).
+N1 creates the record of the new name as Bound, with the token that it takes the account from. N2 replaces
+that token by its own on the member, in one write. N3 ends the former record. If a process dies in between,
+both names lead to the account, and the next run completes the move (docs/design/claim-protocol.md, Moves).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from components.errors import NotAllowed, Withheld
 
 
 def move(wanted: ClaimRequest, former: str, holder: str) -> Steps[Claimed | None]:
-    """Return the claim under its new name; None where its holder has none under the former one.
+    """Return the claim under its new name; None if the holder has none under the former name.
 
-    former: the record of that name. holder: as who it was held. Raises NotAllowed, Withheld, LostMember.
+    `former`: name of its former record. `holder`: its former holder. Raises NotAllowed, Withheld, LostMember.
     """
     for attempt in count():
         if attempt:
@@ -86,7 +86,7 @@ def _renamed(old: Record, wanted: ClaimRequest) -> Record:
 
 
 def _refuse_others(old: Record, wanted: ClaimRequest, holder: str) -> None:
-    """Raise NotAllowed where the account would go from under others, who know it by its former name."""
+    """Raise NotAllowed if others hold the account under its former name and would lose it."""
     if others := sorted(holder_in_words(each) for each in old.holders if each != holder):
         raise NotAllowed(
             place=f"claim {old.tenant}/{old.slot}",
@@ -105,9 +105,9 @@ def _taken(new: Record) -> Withheld:
 
 
 def as_moved(snapshot: PoolSnapshot, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> PoolSnapshot:
-    """Return the pool as it is after the claims have been moved that have other names by now.
+    """Return the pool as it will be after all renamed claims have moved.
 
-    Raises NotAllowed where others hold one.
+    Raises NotAllowed if others hold one of them.
     """
     records = {record.name: record for record in snapshot.records}
     members = {member.name: member for member in snapshot.members}

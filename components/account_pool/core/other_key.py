@@ -1,4 +1,4 @@
-"""The Secret beside an account whose key is rotated: it has both keys, before either is anywhere else."""
+"""Second Secret of an account whose key is rotated: it stores both keys before either is used elsewhere."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _FIRST, _SECOND = "first", "second"
 
 @dataclass(frozen=True, slots=True)
 class OtherKey:
-    """The Secret beside an account: key id → credential, of both keys."""
+    """Second Secret of an account: key id → credential, for both keys."""
 
     uid: str
     resource_version: str
     credentials: Mapping[str, Mapping[str, str]]
 
     def besides(self, key_id: str) -> tuple[str, Mapping[str, str]]:
-        """Return id and credential of the other key."""
+        """Return the id and credential of the other key."""
         return next((other, data) for other, data in self.credentials.items() if other != key_id)
 
 
 def store(member: Member, namespace: str, keys: Mapping[str, Mapping[str, str]]) -> Steps[OtherKey | None]:
-    """Keep both keys beside the account, before either is anywhere else; None where others are there."""
+    """Store both keys in the second Secret; return None if it already holds other keys."""
     name = f"{member.name}{OTHER_KEY}"
     data = {
         place: base64.b64encode(json.dumps({"keyId": key_id, "data": dict(data)}).encode()).decode()
@@ -59,7 +59,7 @@ def store(member: Member, namespace: str, keys: Mapping[str, Mapping[str, str]])
 
 
 def find_stored(member: Member) -> Steps[OtherKey | None]:
-    """Return the keys that are beside an account; raises Misconfigured for what are none."""
+    """Return the keys in the second Secret of an account; raises Misconfigured if they are invalid."""
     body = yield from read(Kind.CREDENTIAL, f"{member.name}{OTHER_KEY}")
     if body is None:
         return None
@@ -78,5 +78,5 @@ def find_stored(member: Member) -> Steps[OtherKey | None]:
 
 
 def remove(member: Member, keys: OtherKey) -> Steps[None]:
-    """Delete the Secret beside an account, if it is still the one that was read."""
+    """Delete the second Secret of an account, if it is unchanged since it was read."""
     yield from write(Delete(Kind.MEMBER, f"{member.name}{OTHER_KEY}", keys.uid, keys.resource_version))

@@ -1,7 +1,7 @@
-"""One pool in one cluster, as the dynamic provider and the command line use it to claim, read and release.
+"""One pool in one cluster: the interface that the dynamic provider and the command line use.
 
-Every method runs an operation of the protocol to its end within a time given in seconds; stopping one at any
-point is safe, the next run finishes it. All raise the errors of `components.errors`.
+Every method runs a protocol operation to its end within a timeout in seconds. Stopping at any point is safe;
+the next run completes the operation. All methods raise the errors of `components.errors`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Take: TypeAlias = Callable[[ClaimRequest, Begin, Choose], Steps[Claimed]]
 
 
 class Pool:
-    """A pool whose settings were read; safe for any number of threads."""
+    """Pool with its settings; thread-safe."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Pool:
 
     @classmethod
     def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Self:
-        """Open the pool of a namespace, once per process: the cluster is checked, the settings are read.
+        """Open the pool of a namespace, once per process: check the cluster and read the settings.
 
         Raises ClusterError, Restored, Misconfigured, NotAllowed, Unreachable.
         """
@@ -95,27 +95,27 @@ class Pool:
 
     @staticmethod
     def snapshot(target: ClusterTarget, namespace: str, clock: Clock | None = None) -> PoolSnapshot:
-        """See everything in a pool without a single write, as a preview must; `open` signs a new pool.
+        """Read the whole pool without writing, as a preview must; `open` adds the uid to a new pool.
 
-        clock: what the pool is to say of it, else what it says. Raises ClusterError, NotAllowed,
-        Misconfigured, Unreachable.
+        `clock`: overrides the durations in the ConfigMap. Raises ClusterError, NotAllowed, Misconfigured,
+        Unreachable.
         """
         driver, settings = driver_of(target, namespace, CLAIMS, clock)
         return driver.run(see(settings), _LOOKING_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
-        """Read the record of a claim; raises as `snapshot`, and writes nothing."""
+        """Read the record of a claim without writing; raises as `snapshot`."""
         return _run_first(_api(target, namespace, CLAIMS), namespace, get_record(name))
 
     @staticmethod
     def settings_of(target: ClusterTarget, namespace: str) -> PoolConfigMap | None:
-        """Return what the pool of a namespace says, None without one; raises as `snapshot`, only reads."""
+        """Return the settings of a pool, None if there are none; read-only, raises as `snapshot`."""
         body = _run_first(_api(target, namespace, CLAIMS), namespace, read(Kind.RECORD, CONFIG_MAP))
         return None if body is None else PoolConfigMap.parse(body)
 
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
-        """Claim the account of a tenant's slot: the one it has, one of its own, or one from the pool.
+        """Claim the account of a tenant's slot: its present account, its tenant's own, or a free one.
 
         Raises Exhausted, LimitReached, QuotaReached, LostMember, NotAllowed, Misconfigured, Unreachable.
         """
@@ -124,18 +124,18 @@ class Pool:
         return self._claimed(wanted, take, seconds)
 
     def record_of(self, request: ClaimRequest) -> str:
-        """Name the record of a request, whether or not it exists; one that spills, where its holder is."""
+        """Return the record name of a request, existing or not; with spill, that of its holder's slot."""
         return self._in_series(request).record
 
     def _in_series(self, request: ClaimRequest) -> ClaimRequest:
-        """Place a request; one that spills, where its holder is."""
+        """Place a request in the pool; with spill, in the slot that has its holder."""
         wanted = self._placed(request)
         return find_place(wanted, self._run(protocol.series_of(wanted))) if wanted.spill else wanted
 
     def move(self, request: ClaimRequest, former: str, holder: str) -> Claimed | None:
-        """Let a claim have another name; None where this holder has none under the former one.
+        """Rename a claim; None if this holder has none under the former name.
 
-        former: its record under that name. Raises NotAllowed, Withheld, LostMember.
+        `former`: name of its former record. Raises NotAllowed, Withheld, LostMember.
         """
         moved = self._run(moving.move(self._in_series(request), former, holder))
         if moved is not None:
@@ -144,9 +144,9 @@ class Pool:
         return moved
 
     def read(self, record: str, holder: str, *, member: str | None = None) -> Claimed | None:
-        """Return what a holder has, without a write; None when it is gone. Raises LostMember.
+        """Return what a holder has, without writing; None if it is gone. Raises LostMember.
 
-        member: where the account is expected, which saves time.
+        `member`: expected account; saves one round trip.
         """
         return self._run(held_claims.read_claim(record, holder, member))
 
@@ -161,10 +161,10 @@ class Pool:
         state: str | None = None,
         takes_over: bool = False,
     ) -> Claimed | None:
-        """Change who holds a claim, its policy and its limit, without giving it up; None when it is gone.
+        """Change the holder, policy and limit of a claim without releasing it; None if it is gone.
 
-        policy, limit: None means the pool's, a limit of 0 none. Raises LimitReached when it is held by more
-        than the new limit. takes_over: as of a `ClaimRequest`.
+        `policy`, `limit`: None means the pool's default; a limit of 0 means no limit. Raises LimitReached if
+        more holders exist than the new limit allows. `takes_over`: as in `ClaimRequest`.
         """
 
         def steps() -> Steps[Claimed | None]:
@@ -185,10 +185,10 @@ class Pool:
         return self._run(steps())
 
     def release(self, record: str, holder: str, *, fence: Fence | None = None) -> Released:
-        """Let a holder go; with the last one the account goes where the policy says.
+        """Remove a holder; after the last one, the account is handled by its release policy.
 
-        fence: which claim is meant (`Claimed.fence`); a holder who claimed again since keeps it
-        (docs/design/claim-protocol.md, Sequence numbers).
+        `fence`: the claim to release (`Claimed.fence`); a holder that claimed again since then keeps the
+        account (docs/design/claim-protocol.md, Sequence numbers).
         """
         released = self._run(held_claims.release(record, holder, self.namespace, fence))
         if released.outcome is Outcome.RELEASED and released.member:
@@ -201,27 +201,27 @@ class Pool:
         return self._run(get_member(name))
 
     def records(self) -> tuple[Record, ...]:
-        """Read every claim's record that can be read."""
+        """Read all readable records."""
         return PoolSnapshot.of((), self._run(list_all(Kind.RECORD, RECORDS))).records
 
     def give_receipt(self, record: str, holder: str, operation: str) -> bool:
-        """Say that all that a holder made of its account has the key in use; False where another one is."""
+        """Record that all copies of a holder use the current key; False if the key has changed since."""
         return self._run(give_receipt(record, holder, operation, self.namespace))
 
     def flush(self, seconds: float = 2.0) -> bool:
-        """Wait for the Events still being written; False when some may be missing."""
+        """Wait for the Events still being written; False if some might be missing."""
         return self._journal.flush(seconds)
 
     @contextmanager
     def flushed(self) -> Generator[None]:
-        """Wait for the Events about what is done meanwhile, however it ends."""
+        """Wait for the Events of the block when it exits, normally or by an exception."""
         try:
             yield
         finally:
             self.flush()
 
     def _begin(self, wanted: ClaimRequest) -> Steps[tuple[Record | None, Consumer | None]]:
-        """C0: read the record of a claim, and beside it, once a second, whom the pool serves."""
+        """C0: read the record of a claim; at most once a second also the pool's holds and consumers."""
         now = self._clock()
         if now - self._hold_seen <= _HOLD_SECONDS:
             record = yield from get_record(wanted.record)
@@ -239,24 +239,24 @@ class Pool:
                 problem=f"slot {record.slot} of tenant {record.tenant} has account {record.member} already",
                 fix="name another slot for it, or release that claim first",
             )
-        if record is None or record.phase is Phase.PENDING:  # which may yet move to another account
+        if record is None or record.phase is Phase.PENDING:  # which might still move to another account
             yield from self._look_for_twins()
         if record is None or wanted.holder not in record.holders:
             return record, self._served(wanted)
         return record, consumer_of(self._consumers, wanted.holder)
 
     def _served(self, wanted: ClaimRequest) -> Consumer | None:
-        """Return which consumer claims, None where the pool names none; raises NotAllowed."""
+        """Return the claiming consumer, None if the pool names none; raises NotAllowed."""
         refused = refusal(self._consumers, wanted)
         if refused is not None:
             raise refused
         return consumer_of(self._consumers, wanted.holder)
 
     def _may_begin(self, partition: Partition) -> Steps[None]:
-        """C1: raise NotAllowed where this part of the pool was held when that was last looked at.
+        """C1: raise Withheld if this part of the pool was held at the last check.
 
-        Raise Misconfigured where claims were made under other partition keys than the settings name: any
-        record shows it, and it is looked at once, since later claims of this pool are made under these keys.
+        Raise Misconfigured if existing claims were made under partition keys other than the settings'. One
+        record shows this; it is checked once, since later claims of this pool use these keys.
         """
         if (hold := self._holds.on(partition)) is not None:
             raise errors.Withheld(
@@ -273,17 +273,17 @@ class Pool:
         self._takes_claims = True
 
     def _look_for_twins(self) -> Steps[None]:
-        """C1: see now and then which Secrets are one account; one that a claim may not take is not chosen."""
+        """C1: periodically find Secrets of the same account; claims do not choose them."""
         now = self._clock()
         if now - self._twins_seen > _TWINS_SECONDS:
             bodies = yield from list_all(Kind.MEMBER, MEMBERS)
-            # In place: what is wanted refers to the set before it is filled.
+            # In place: requests refer to this set before it is filled.
             self._twins |= (found := {*find_twins(map(Member.parse, bodies))})
             self._twins &= found
             self._twins_seen = now
 
     def _enter(self, record: Record, holder: str) -> Steps[None]:
-        """Q2: let a claim be held under another name; raises NotAllowed, QuotaReached."""
+        """Q2: enter a claim under another holder; raises NotAllowed, QuotaReached."""
         wanted = ClaimRequest.at(self.namespace, record.partition, record.tenant, record.slot, holder)
         consumer = self._served(wanted)
         if consumer is not None and consumer.quota_on(record.partition) is not None:
@@ -293,7 +293,7 @@ class Pool:
         return self._driver.run(steps, seconds)
 
     def _claimed(self, wanted: ClaimRequest, take: Take, seconds: float = SECONDS) -> Claimed:
-        """Run a claim beside others of this process, and note how it ended."""
+        """Run a claim concurrently with others of this process, and record its outcome as an Event."""
         try:
             with self._running.choosing() as choose:
                 claimed = self._run(take(wanted, self._begin, choose), seconds)
@@ -336,7 +336,7 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
 
 
 def _run_first(api: PoolApi, namespace: str, steps: Steps[T]) -> T:
-    """Run the steps with which a pool is first looked at."""
+    """Run the first steps on a pool, with short timeouts."""
     driver = Driver(api, f"pool {namespace}")
     return driver.run(steps, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
@@ -344,7 +344,7 @@ def _run_first(api: PoolApi, namespace: str, steps: Steps[T]) -> T:
 def driver_of(
     target: ClusterTarget, namespace: str, manager: str, clock: Clock | None = None
 ) -> tuple[Driver, JsonObject | None]:
-    """Return what runs steps on a pool as it is, in its words, and the ConfigMap that says them."""
+    """Return a driver for a pool under credfleet's keys, and the pool's ConfigMap."""
     api = _api(target, namespace, manager)
     settings = _run_first(api, namespace, read(Kind.RECORD, CONFIG_MAP))
     return Driver(shown(api, settings, clock), f"pool {namespace}"), settings

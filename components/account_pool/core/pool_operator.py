@@ -1,4 +1,4 @@
-"""What cleaners and operators do in a pool, as the command line uses it; every method as those of `Pool`."""
+"""Operations of cleaners and operators, for the command line; timeouts and errors are those of `Pool`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Ask: TypeAlias = Callable[[AskProgram], Told]
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of an account that was dirty. reason: why it was not cleaned."""
+    """Outcome for a dirty account. `reason`: why it was not cleaned."""
 
     member: str
     outcome: Wiped
@@ -62,21 +62,21 @@ class Cleaned:
 
 @contextmanager
 def hold_by_this_process(_member: Member) -> Generator[Holder | None]:
-    """Let this process be who holds an account that it cleans."""
+    """Yield this process as the holder of an account that it cleans."""
     yield Holder.of_process(os.getpid())
 
 
 class PoolOperator(Pool):
-    """A pool for those who keep it in order."""
+    """Pool with the operations of cleaners and operators."""
 
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, settings: PoolConfigMap) -> SweepReport:
-        """Return what a sweep would do and find, without a single write; raises as `snapshot`."""
+        """Return what a sweep would do and find, without writing; raises as `snapshot`."""
         return _run_long(target, namespace, sweep(namespace, settings, most=0, write=False, pending={}))
 
     @staticmethod
     def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
-        """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
+        """Bind the claims of a restored pool to their accounts again; `open` rejects such a pool."""
         return _run_long(target, namespace, sweeping.recover(namespace, dry_run=dry_run))
 
     def members(self) -> tuple[Member, ...]:
@@ -84,24 +84,24 @@ class PoolOperator(Pool):
         return tuple(Member.parse(body) for body in self._run(list_all(Kind.MEMBER, MEMBERS)))
 
     def look(self) -> PoolSnapshot:
-        """Read every member, then every record, and what operators said."""
+        """Read every member, then every record, and the operators' holds and quarantines."""
         return self._run(see(self._run(read(Kind.RECORD, CONFIG_MAP))))
 
     def is_declared(self) -> bool:
-        """Whether the namespace holds a pool's settings; without them it is a pool when it has accounts."""
+        """Return whether the namespace has pool settings; without them, its accounts make it a pool."""
         return self._run(read(Kind.RECORD, CONFIG_MAP)) is not None
 
     def status(self) -> PoolStatus:
-        """Return how the pool stands: each account, and counts per type and partition."""
+        """Return the status of each account, and the counts per type and partition."""
         return status_of(self.look(), self.settings)
 
     def sweep(
         self, *, dry_run: bool = False, most: int = FREED_UNASKED, settle_seconds: float = 2.0
     ) -> SweepReport:
-        """Take dead claims off accounts and finish releases and claims that were given up.
+        """Remove dead claims from accounts, and finish releases and abandoned claims.
 
-        most: accounts freed at most; when more are found, none is. settle_seconds: how long a claim in
-        progress must stand still to count as given up.
+        `most`: maximum number of accounts to free; if more are found, none is freed. `settle_seconds`: how
+        long a pending claim must stay unchanged to count as abandoned.
         """
         pending = {} if dry_run else self._run(pending_records())
         if pending:
@@ -123,15 +123,15 @@ class PoolOperator(Pool):
         look: Look = is_running,
         ask: Ask = lambda _: Told(Said.UNKNOWN, "no program makes keys"),
     ) -> tuple[Cleaned, ...]:
-        """Clean every dirty account; one that fails is quarantined and stops no other.
+        """Clean all dirty accounts; a failure quarantines the account and does not stop the others.
 
-        cleaner: a stable id. wipe: empties the account and answers None, or why it could not; an exception is
-        a failure like any other. take_over: accounts of runs not seen here, whose credentials `wipe`
-        must rotate. account_type: the only type to clean. at_once: how many `wipe` may empty in parallel.
-        is_over: whether no more may be begun. stop: ends every `wipe` that runs, by an exception that is no
-        Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
-        to an account; who holds it lives as long as anything wipes. look: whether a holder is alive. ask: the
-        user's program for the keys of accounts.
+        `cleaner`: stable id. `wipe`: empties the account and returns None, or why it could not; an exception
+        counts as a failure. `take_over`: accounts of runs that cannot be observed here; `wipe` must rotate
+        their credentials. `account_type`: the only type to clean. `at_once`: maximum number of parallel
+        `wipe` calls. `is_over`: whether to start no more. `stop`: called on Ctrl-C; ends running `wipe` calls
+        with a BaseException that is not an Exception, so that their accounts stay this cleaner's. `hold`:
+        context manager around the cleaning of an account; its holder lives as long as anything wipes. `look`:
+        whether a holder is alive. `ask`: runs the operator's key program.
         """
         listed, left = self._survey(cleaner, take_over, account_type, look)
 
@@ -166,14 +166,14 @@ class PoolOperator(Pool):
         account_type: str | None = None,
         look: Look = is_running,
     ) -> tuple[Member, ...]:
-        """List what `clean` with the same arguments would clean."""
+        """Return the accounts that `clean` with the same arguments would clean."""
         listed, _ = self._survey(cleaner, take_over, account_type, look)
         return tuple(listed)
 
     def _survey(
         self, cleaner: str, take_over: frozenset[str], account_type: str | None, look: Look
     ) -> tuple[list[Member], list[cleaning.Left]]:
-        """Part the accounts of a type into those to clean, and those left alone, each with why."""
+        """Split the accounts of a type into those to clean, and those skipped, each with a reason."""
         found, left = self._run(cleaning.survey(cleaner, take_over, look))
         of_type = [member for member in found if account_type in (None, member.type)]
         listed = [member for member in of_type if not self.settings.protects(member.account_id)]
@@ -201,39 +201,39 @@ class PoolOperator(Pool):
         return Cleaned(member.name, outcome, reason)
 
     def quarantine(self, name: str, reason: str, *, cut: bool = False) -> Member:
-        """Keep an account from new holders, and after its present ones from everybody.
+        """Keep an account from new holders; present holders keep it.
 
-        cut: its present ones may not read its credential either.
+        `cut`: also stop its present holders from reading the credential.
         """
         decision = partial(changes.quarantine, reason=reason, cut=cut)
         return self._decide(name, decision, "CutOff" if cut else "Quarantined", reason, warning=True)
 
     def evacuate(self, name: str, reason: str) -> Member:
-        """Have an account left by its holders; no new one gets it."""
+        """Have the holders of an account move to another one; it gets no new holders."""
         decision = partial(changes.evacuate, reason=reason)
         return self._decide(name, decision, "Evacuated", reason, warning=True)
 
     def unquarantine(self, name: str, *, decommissioned: bool = False) -> Member:
-        """Let a quarantined account back, to the cleaner if it was not clean.
+        """End the quarantine of an account; it becomes dirty if it was not clean.
 
-        decommissioned: one that was given up as well, else NotAllowed.
+        `decommissioned`: also accept a decommissioned account; otherwise raise NotAllowed for it.
         """
         decision = partial(changes.unquarantine, decommissioned=decommissioned)
         return self._decide(name, decision, "Unquarantined", lambda one: f"now {one.state or 'usable'}")
 
     def decommission(self, name: str) -> Member:
-        """Give an account up without cleaning it; its declaration can then be removed."""
+        """Decommission an account without cleaning it; its declaration can then be removed."""
         said = "given up without cleaning"
         return self._decide(name, changes.decommission, "Decommissioned", said, warning=True)
 
     def mark_dirty(self, name: str, reason: str) -> Member:
-        """Have an account cleaned that is not claimed; a tenant who owns it keeps it."""
+        """Mark an unclaimed account dirty; a tenant that owns it keeps it."""
         return self._decide(
             name, partial(changes.mark_dirty, reason=reason), "MarkedDirty", reason, warning=True
         )
 
     def take_back(self, name: str) -> Member:
-        """Let an account that its tenant retained go back to the pool, by way of the cleaner."""
+        """Return an account that its tenant retained to the pool, through the cleaner."""
         return self._decide(
             name, changes.take_back, "Returned", lambda one: f"retained by {one.tenant}, to be cleaned"
         )
@@ -247,7 +247,7 @@ class PoolOperator(Pool):
         *,
         warning: bool = False,
     ) -> Member:
-        """Write what an operator decides, also where a lost account is created from, and note it."""
+        """Write a decision, also to the copy from which lost accounts are recreated, and record an Event."""
         member = self._run(decide(self.namespace, name, decision))
         self._run(note_quarantine(self.namespace, member))
         message = said if isinstance(said, str) else said(member)
@@ -255,39 +255,39 @@ class PoolOperator(Pool):
         return member
 
     def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
-        """List the accounts that have an owner but no claim, with the claim each could be."""
+        """List the accounts that have an owner but no claim, each with its proposed claim."""
         return tuple(adoptions(self.look(), self.settings.partition_keys, names))
 
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
-        """Claim this very account for the owner it has already.
+        """Claim exactly this account for its present owner.
 
-        Raises as `claim`, and Withheld where the slot has another account: no claim on that one is made.
+        Raises as `claim`, and Withheld if the slot already has another account.
         """
         wanted = replace(self._placed(request), only=member)
         return self._claimed(wanted, protocol.claim)
 
     def rotate(self, steps: Steps[Member], ask: Ask) -> Member:
-        """Run one of the steps of `rotation.py`, with the user's program."""
+        """Run one operation of `rotation.py` with the operator's key program."""
         member = self._driver.run(steps, SECONDS, ask=ask)
         key, phase = member.annotations.get(KEY_ID, ""), member.key_phase or "rotated"
         self._journal.note(member.name, "KeyRotated", f"{phase}, key {key} is in use", uid=member.uid)
         return member
 
     def lagging(self, member: Member) -> Sequence[Lagging]:
-        """Return who may still use the former key of an account."""
+        """Return who might still use the former key of an account."""
         return self._run(list_lagging(member))
 
     def credential(self, name: str) -> Mapping[str, str]:
-        """Read the data of an account's Secret, which nothing else here does."""
+        """Read the data of an account's Secret; the only method here that does."""
         return dict((self._run(read(Kind.CREDENTIAL, name)) or {}).get("data") or {})
 
     def hold(self, reason: str, scope: str = WHOLE) -> Holds:
-        """Give no new accounts, and return all that is held then.
+        """Give out no new accounts of a scope, and return all holds after that.
 
-        Those that tenants have are used and released as before. reason: why, empty to resume. scope: of what;
-        of all, all that is held is resumed. A claim that runs already may still end well, and processes that
-        run already notice within a second. Raises Misconfigured for a pool without settings, NotAllowed for a
-        hold to end that the stack declares.
+        Present accounts are used and released as before. `reason`: empty to resume. `scope`: WHOLE with an
+        empty reason ends all holds. A claim in progress might still succeed; running processes notice a hold
+        within one second. Raises Misconfigured for a pool without settings, and NotAllowed when ending a hold
+        that the stack declares.
         """
         self._holds = self._run(note_hold(self.namespace, scope, reason))
         self._hold_seen = self._clock()
@@ -300,23 +300,23 @@ class PoolOperator(Pool):
 
 
 def _run_long(target: ClusterTarget, namespace: str, steps: Steps[T]) -> T:
-    """Run steps on a pool that need not be opened."""
+    """Run steps on a pool without opening it."""
     driver, _ = driver_of(target, namespace, OPERATOR)
     return driver.run(steps, _LONG_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
 
 def _wiped(wipe: Callable[[Member], str | None], member: Member) -> str | None:
-    """Return why the account was not wiped. What an unforeseen exception says may quote a credential."""
+    """Return why the account was not wiped, without exception texts that might quote a credential."""
     try:
         return wipe(member)
     except CredfleetError as error:
         return f"the cleaner failed: {error.problem}"
-    except Exception as error:  # whatever it is, an account that was not wiped is not left as being cleaned
+    except Exception as error:  # in any case, an account that was not wiped must not stay in state cleaning
         return f"the cleaner failed with an unforeseen {type(error).__name__}"
 
 
 def _awaited(future: Future[Cleaned]) -> Cleaned:
-    """Return what came of it. A Ctrl-C just before a wait is handled after it only, so each has an end."""
+    """Return the result; the short waits let a Ctrl-C be handled in between."""
     while not future.done():
         wait([future], _WAKING_SECONDS)
     return future.result()

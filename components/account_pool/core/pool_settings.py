@@ -1,7 +1,7 @@
-"""Steps on what a pool says about itself: read it, sign it, and hold the pool.
+"""Steps on the settings of a pool: read them, add the uid, and hold the pool.
 
-A stack creates lost settings and accounts again, but only operators know what they said of them by commands.
-So a copy has it. What it has of holds counts until a claimer or an operator has signed the settings.
+A stack recreates lost settings and accounts, but not what operators set by commands. A second ConfigMap
+therefore keeps a copy. Its holds apply until a claimer or an operator has added the uid to the settings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _QUARANTINED: Final = "quarantined"
 
 
 def see(settings: JsonObject | None) -> Steps[PoolSnapshot]:
-    """Read every member, then every record, and what operators said. settings: the pool's ConfigMap."""
+    """Read every member, then every record, then the operators' holds. `settings`: the pool's ConfigMap."""
     members = yield from list_all(Kind.MEMBER, MEMBERS)
     records = yield from list_all(Kind.RECORD, RECORDS)
     copy = yield from _read_copy()
@@ -45,7 +45,7 @@ def see(settings: JsonObject | None) -> Steps[PoolSnapshot]:
 
 
 def read_holds(settings: JsonObject | None) -> Steps[Holds]:
-    """Return where a pool gives no new accounts. settings: its ConfigMap; None where there is none."""
+    """Return the holds of a pool. `settings`: its ConfigMap, or None."""
     is_signed = settings is not None and has_pool_uid(settings)
     return holds_of(settings) if is_signed else _merge_holds(settings, (yield from _read_copy()))
 
@@ -58,15 +58,15 @@ def _merge_holds(settings: JsonObject | None, copy: JsonObject | None) -> Holds:
 
 
 def _read_copy() -> Steps[JsonObject | None]:
-    with suppress(NotAllowed):  # who may not read it may neither claim nor declare an account
+    with suppress(NotAllowed):  # an identity without this right can neither claim nor declare accounts
         return (yield from read(Kind.RECORD, COPY_OF_HOLDS))
     return None
 
 
 def sign_settings() -> Steps[PoolConfigMap]:
-    """Read ConfigMap `credfleet-pool`, and add its uid if it lacks it; without one the pool is the seed's.
+    """Read ConfigMap `credfleet-pool`, and add its uid if missing; without one, use the defaults.
 
-    Who may only look or clean leaves the uid to the first claimer.
+    An identity that can only read or clean leaves the uid to the first claimer.
     """
     while True:
         body = yield from read(Kind.RECORD, CONFIG_MAP)
@@ -80,13 +80,13 @@ def sign_settings() -> Steps[PoolConfigMap]:
 
 
 def sign(body: JsonObject, holds: Holds) -> Steps[JsonObject | None]:
-    """Write what operators said into a pool's ConfigMap, and its uid; None where it changed since."""
+    """Write the operators' holds and the uid into a pool's ConfigMap; None on conflict."""
     held = {**body, "data": holds.write(body.get("data") or {})}
     return (yield from write(Replace(Kind.RECORD, held if has_pool_uid(held) else with_pool_uid(held))))
 
 
 def note_hold(namespace: str, scope: str, reason: str) -> Steps[Holds]:
-    """Write why a pool gives no new accounts, then the copy, each at the resourceVersion it was read."""
+    """Write a hold, then its copy, each at the resourceVersion it was read with."""
     for attempt in count():
         if attempt:
             yield Pause(attempt - 1)
@@ -111,7 +111,7 @@ def note_hold(namespace: str, scope: str, reason: str) -> Steps[Holds]:
 
 
 def note_quarantine(namespace: str, member: Member) -> Steps[None]:
-    """Note that an operator keeps an account away, or does no more."""
+    """Update the copy of an operator's quarantine of an account: add it, or remove it if it ended."""
     why = {
         key: text
         for key in (STATE_REASON, STATE_BEFORE, CUT)
@@ -131,13 +131,13 @@ def note_quarantine(namespace: str, member: Member) -> Steps[None]:
 
 
 def quarantines_of(data: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return with which annotations operators keep accounts away, by their names, as a copy has it."""
+    """Return the quarantine annotations of accounts, by account name, from the copy."""
     return cast("dict[str, Any]", read_json(data.get(_QUARANTINED, "{}")))
 
 
 def _copy(namespace: str, change: Callable[[Mapping[str, str]], dict[str, str]]) -> Steps[bool]:
-    """Change the copy of what operators said; False where another did meanwhile."""
-    with suppress(NotAllowed):  # an operator of an older Role acts all the same; `doctor` names what it lacks
+    """Update the copy of the operators' settings; False on conflict."""
+    with suppress(NotAllowed):  # an operator with an older Role still works; `doctor` reports what it lacks
         found = yield from read(Kind.RECORD, COPY_OF_HOLDS)
         before = {} if found is None else found.get("data") or {}
         after = change(before)

@@ -1,8 +1,8 @@
-"""Claim: the steps of the claim protocol, in its order and under its names.
+"""Claim: the steps of the claim protocol, in its order and with its names.
 
-Nothing here waits, talks or knows a clock: each operation is a generator of calls (see `calls`). Between
-any two of them any other process may run, this one may die and be run again, and any answer may be lost.
-The comments C0…C8, and in `held_claims.py` R0…R2 and X1…X3, name the steps of docs/design/claim-protocol.md.
+Nothing here waits, does I/O or reads a clock: each operation is a generator of calls (see `calls`). Between
+any two calls, another process might run, this one might die and be rerun, and any answer might be lost. The
+comments C0…C8, and in `held_claims.py` R0…R2 and X1…X3, name the steps of docs/design/claim-protocol.md.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def _begin(wanted: ClaimRequest) -> Steps[tuple[Record | None, Consumer | None]]
 
 
 def claim(wanted: ClaimRequest, begin: Begin = _begin, choose: Choose = next_to_take) -> Steps[Claimed]:
-    """Find the one account of this tenant's slot, or take one from the pool.
+    """Return the account of this tenant's slot, or take one from the pool.
 
-    Raises Exhausted, LimitReached, QuotaReached, Misconfigured, LostMember, NotAllowed or Restored; ends by
-    itself in no other way.
+    Raises Exhausted, LimitReached, QuotaReached, Misconfigured, LostMember, NotAllowed or Restored; otherwise
+    it retries until it succeeds.
     """
     untried: list[JsonObject] = []
     for attempt in count():
@@ -92,7 +92,7 @@ def claim(wanted: ClaimRequest, begin: Begin = _begin, choose: Choose = next_to_
 
 
 def _received(claimed: Claimed, wanted: ClaimRequest, *, is_known: bool) -> Steps[Claimed]:
-    """Give a receipt where a holder made nothing of the account before, so nothing has the former key."""
+    """Write a receipt for a holder that made no copies of the account before: none has the former key."""
     if claimed.rotation and not (is_known or wanted.former or wanted.only):
         yield from give_receipt(claimed.record, wanted.holder, claimed.rotation, wanted.namespace)
     return claimed
@@ -101,9 +101,9 @@ def _received(claimed: Claimed, wanted: ClaimRequest, *, is_known: bool) -> Step
 def _entered(
     wanted: ClaimRequest, consumer: Consumer, record: Record, room: quotas.Room | None
 ) -> Steps[bool]:
-    """Q2, Q3: the record is in its consumer's quota, if need be; False: look at the record again.
+    """Q2, Q3: enter the record in its consumer's quota if required; False: read the record again.
 
-    Raises QuotaReached, after it took back a record that this holder alone began.
+    Raises QuotaReached, after deleting a record that only this holder began.
     """
     is_in = record.phase is Phase.BOUND and wanted.holder in record.holders
     if is_in or record.phase is Phase.RELEASING:
@@ -121,9 +121,9 @@ def _entered(
 def claim_with_spill(
     wanted: ClaimRequest, begin: Begin = _begin, choose: Choose = next_to_take
 ) -> Steps[Claimed]:
-    """Find a place in the accounts of this tenant's slot, or take one more account when all are full.
+    """Join one of the accounts of this tenant's slot, or take one more when all are full.
 
-    Raises as `claim`, but LimitReached.
+    Raises as `claim`, except LimitReached.
     """
     closed: set[str] = set()
     for attempt in count():
@@ -134,7 +134,7 @@ def claim_with_spill(
         try:
             return (yield from claim(here, begin, choose))
         except LimitReached:
-            continue  # others came first; look again
+            continue  # other claims were first; list again
         except Withheld as refused:
             if not refused.place.startswith("Secret "):
                 raise
@@ -143,13 +143,13 @@ def claim_with_spill(
 
 
 def series_of(wanted: ClaimRequest) -> Steps[tuple[Record, ...]]:
-    """LIST the records of the tenant on the type, among them those of the slot's series."""
+    """LIST the tenant's records of the type, which include those of the slot's series."""
     bodies = yield from steps.list_all(Kind.RECORD, records_of(wanted.place.type, wanted.owner))
     return PoolSnapshot.of((), bodies).records
 
 
 def _create(wanted: ClaimRequest, member: Member) -> Steps[Record | None]:
-    """C2: the record comes first; its fixed name is where two first claims of one tenant collide."""
+    """C2: create the record first; concurrent first claims of one tenant collide on its name."""
     record = Record(
         name=wanted.record,
         uid="",
@@ -173,7 +173,7 @@ def _create(wanted: ClaimRequest, member: Member) -> Steps[Record | None]:
 def _secure(
     record: Record, candidate: Member | None, wanted: ClaimRequest, untried: list[JsonObject], choose: Choose
 ) -> Steps[tuple[Record, Member] | None]:
-    """C3, C4, C6: until the member a Pending record names carries it. None: look at the record again."""
+    """C3, C4, C6: make the member that a Pending record names carry it. None: read the record again."""
     member = candidate
     while True:
         if member is None:
@@ -202,7 +202,7 @@ def _secure(
 
 
 class ClaimStanding(StrEnum):
-    """What to do about the member of a Pending record: look at it or at the record again, or leave it."""
+    """Next step for the member of a Pending record: read it or the record again, or try another one."""
 
     LOOK = "look"
     AGAIN = "again"
@@ -210,7 +210,7 @@ class ClaimStanding(StrEnum):
 
 
 def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[ClaimStanding]:
-    """C4: the member is neither the record's nor usable. Fix what a hand edit or a dead claim left on it."""
+    """C4: the member is not the record's, or not usable. Repair a manual edit or remove a dead claim."""
     if member is None or member.shared or unusable(member, record) or member.token is None:
         return ClaimStanding.LEAVE
     if record.is_stripped_from(member):
@@ -231,7 +231,7 @@ def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[C
 def _move(
     record: Record, wanted: ClaimRequest, untried: list[JsonObject], choose: Choose
 ) -> Steps[tuple[Record, Member] | None]:
-    """C6: the record's member is not to be had; try another, or take the record back and say why."""
+    """C6: the record's member cannot be taken; try another, or delete the record and raise the reason."""
     choice = yield from find(wanted, untried, choose)
     if isinstance(choice, Again):
         return None
@@ -248,10 +248,10 @@ def _move(
 def _bind(
     record: Record, member: Member, wanted: ClaimRequest, consumer: Consumer | None = None
 ) -> Steps[Claimed | None]:
-    """C5, C7: the record says that the member was taken for good, or the member is given back.
+    """C5, C7: bind the record to its member, or release the member if the record is gone.
 
-    consumer: only its holders stay. Others that began the claim may not have entered their quota yet; they
-    join by themselves.
+    `consumer`: only its holders are kept. Others that began the claim might not have entered their quota yet;
+    they join on their own.
     """
     while True:
         for holder in record.holders:
@@ -282,7 +282,7 @@ def _bind(
 
 
 def _give_back(record: Record, member: Member | None) -> Steps[None]:
-    """C7: our token died before it was bound, so the member was never handed out: release it."""
+    """C7: our token died before the record was bound, so the member was never given out: release it."""
     for attempt in count():
         if member is None or not member.bears(record.token):
             return
@@ -294,7 +294,7 @@ def _give_back(record: Record, member: Member | None) -> Steps[None]:
 
 
 def _join(record: Record, wanted: ClaimRequest) -> Steps[Claimed | None]:
-    """C8: one more holder of a Bound record, or a known one again. None: look at the record again."""
+    """C8: add a holder to a Bound record, or confirm a known one. None: read the record again."""
     member = yield from steps.get_member(record.member)
     if member is not None and record.moves is not None and member.bears(record.moves):
         yield from steps.change_member(changes.follow(member, record))  # N2

@@ -1,9 +1,8 @@
-"""How many accounts of a type one consumer has: entered in one ConfigMap per quota, by compare-and-swap.
+"""Quotas of consumers: one ConfigMap for each consumer and type, updated by compare-and-swap.
 
-The stack of the pool writes how many there may be; claims enter their records, by name and uid, before they
-bind an account. An entry whose record is gone stays gone, since a uid never comes back, so no one has
-to take it out: who finds the quota full reads the records, and leaves out what is not there any more
-(docs/design/claim-protocol.md, Quotas).
+The pool's stack writes the maximum. Claims enter their records, by name and uid, before they bind an account.
+Entries of deleted records need no removal, since a uid is never reused: a claim that finds the quota full
+reads the records, and drops the entries whose record is gone (docs/design/claim-protocol.md, Quotas).
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ COUNTED_IN: Final = "countedIn"
 
 
 def quota_name(consumer: str, account_type: str) -> str:
-    """Return the name of the ConfigMap of a quota."""
+    """Return the ConfigMap name of a quota."""
     text = json.dumps([consumer, account_type], separators=(",", ":"))
     return "quota-" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def quota_labels(account_type: str) -> dict[str, str]:
-    """Return the labels of the ConfigMap of a quota."""
+    """Return the ConfigMap labels of a quota."""
     return {POOL_QUOTA: "true", HYPERSCALER_TYPE: account_type}
 
 
 def quota_data(consumer: str, account_type: str, most: int) -> dict[str, str]:
-    """Return what the stack of the pool declares of a quota."""
+    """Return the ConfigMap data that the pool's stack declares for a quota."""
     return {"consumer": consumer, "type": account_type, "most": str(most)}
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A quota as it was read, and which of its entries stay.
+    """Quota as it was read, and its live entries.
 
-    is_whole: they are those that were read, so nothing was seen to be gone or to be missing.
+    `is_whole`: `entries` equal the stored ones; no entry is known to be dead or missing.
     """
 
     body: JsonObject
@@ -60,17 +59,17 @@ class Room:
     is_whole: bool
 
     def with_entry(self, entry: str) -> JsonObject:
-        """Return the ConfigMap with one more entry, for a write that holds its resourceVersion."""
+        """Return the ConfigMap with one more entry, for a write at its resourceVersion."""
         entered = json.dumps(sorted(self.entries | {entry}))
         written = {ENTERED: entered, COUNTED_IN: self.body["metadata"]["uid"]}
         return {**self.body, "data": {**self.body["data"], **written}}
 
 
 def look(wanted: ClaimRequest, consumer: Consumer, entry: str | None = None) -> Steps[Room]:
-    """Q1: see that a claim has room in the quota of its consumer.
+    """Q1: check that a claim fits in the quota of its consumer.
 
-    entry: of the record, if there is one already. Raises QuotaReached, and Misconfigured where the quota is
-    not there or cannot be read.
+    `entry`: of the record, if it exists. Raises QuotaReached, and Misconfigured if the quota is missing or
+    unreadable.
     """
     body = yield from read(Kind.RECORD, quota_name(consumer.name, wanted.place.type))
     most, entries = _read(body, wanted, consumer)
@@ -106,14 +105,14 @@ def enter(wanted: ClaimRequest, consumer: Consumer, record: Record, room: Room |
 
 
 def entry_of(record: Record) -> str:
-    """Return what stands for a record in a quota."""
+    """Return the quota entry of a record."""
     return f"{record.name}.{record.uid}"
 
 
 def _read(
     body: JsonObject | None, wanted: ClaimRequest, consumer: Consumer
 ) -> tuple[int, frozenset[str] | None]:
-    """Return how many there may be, and the entries; None where they were never counted in this object."""
+    """Return the maximum and the entries; None if the entries belong to another uid of the ConfigMap."""
     name = quota_name(consumer.name, wanted.place.type)
     data: Mapping[str, str] = (body or {}).get("data") or {}
     try:

@@ -1,9 +1,8 @@
-"""What a member is born with whose Secret was lost: what is created again is never taken for new.
+"""Initial labels of a member whose Secret was lost, so that a recreated account is not taken for new.
 
-A claim's record, and the stack's state, remember an account that the cluster forgot. Of one that a record
-names it is born with that claim; of one that the state knows the owner of, with the owner. Of any other it is
-not known who uses it: it is born dirty, and not even cleaned, until its claim takes it back or an operator
-says that it is not in use.
+Claim records and the stack's state remember an account that the cluster lost. If a record names it, it is
+created with that claim; if the state knows its owner, with the owner. Otherwise its users are unknown: it is
+created dirty, and is not cleaned until its claim takes it back or an operator marks it as unused.
 """
 
 from __future__ import annotations
@@ -36,20 +35,20 @@ _REASON: Final = "created again after its Secret was lost; it is not known who u
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Labels and annotations of a member beside those that are declared, in credfleet's words."""
+    """Labels and annotations of a member in addition to the declared ones, under credfleet's keys."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def on(self, member: Member) -> Member:
-        """Return a member with them."""
+        """Return a member with these marks added."""
         labels, annotations = {**member.labels, **self.labels}, {**member.annotations, **self.annotations}
         return replace(member, labels=labels, annotations=annotations)
 
     def as_declared(self, member: Member) -> Marks:
-        """Return them beside the one that says that they are remembered: the policy pack refuses others.
+        """Add the `REMEMBERED` annotation, without which the policy pack rejects such marks.
 
-        member: as the stack declares it; of an account that a tenant brought it declares the owner itself.
+        `member`: as declared by the stack, which sets the owner of a brought account itself.
         """
         own = self.labels.keys() - member.labels.keys() or self.annotations.keys() - member.annotations.keys()
         remembered = {keys.REMEMBERED: "true"} if own else {}
@@ -57,9 +56,9 @@ class Marks:
 
 
 def find_lost(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Mapping[str, str]:
-    """Return the members without a Secret whose accounts were declared before, and under which names.
+    """Return new members without a Secret whose accounts were declared before → their former names.
 
-    A member that takes the place of another is none, if nothing is known of that one but that it is free.
+    Excludes a member that replaces another one of which nothing is known except that it is free.
     """
     present = {member.name: member for member in snapshot.members}
     former: dict[tuple[str, str], str] = {}
@@ -80,7 +79,7 @@ def _identity(member: DeclaredMember) -> tuple[str, str]:
 
 
 def marks_of_records(name: str, declared: DeclaredMember, records: Sequence[Record]) -> Marks | None:
-    """Return what a member is born with that records name; None where none does."""
+    """Return the initial marks of a member that a record names; None if no record does."""
     named = [record for record in records if record.member == name]
     bound = [record for record in named if record.phase is Phase.BOUND]
     if declared.capacity is not None:
@@ -96,9 +95,9 @@ def marks_of_records(name: str, declared: DeclaredMember, records: Sequence[Reco
 
 
 def keep_away(marks: Marks | None, declared: DeclaredMember, why: Mapping[str, str] | None) -> Marks | None:
-    """Return marks with the quarantine of an operator, unless nothing is known of a dedicated account.
+    """Add an operator's quarantine, unless nothing is known about a dedicated account.
 
-    why: the annotations of a quarantine; None where there was none.
+    `why`: annotations of the quarantine; None if there was none.
     """
     if why is None or (declared.capacity is None and (marks is None or keys.POOL_STATE in marks.labels)):
         return marks
@@ -107,7 +106,7 @@ def keep_away(marks: Marks | None, declared: DeclaredMember, why: Mapping[str, s
 
 
 def marks_of_lost(owner: str | None, declared: DeclaredMember) -> Marks:
-    """Return what a member is born with that only the state remembers. owner: the tenant that had it."""
+    """Return the initial marks of a member known only from the state. `owner`: its former tenant."""
     if owner is not None:
         return _marks_of_owner(owner, declared)
     if declared.capacity is not None:
@@ -123,9 +122,9 @@ def _marks_of_owner(tenant: str, declared: DeclaredMember) -> Marks:
 
 
 def kept_marks(member: Member, scheme: LabelScheme) -> Marks:
-    """Return the marks of a member that the API server books on an update: left out, they would be taken off.
+    """Return the marks that stacks wrote according to managedFields: an apply without them removes them.
 
-    What a claim, a cleaner or an operator has written since is theirs.
+    Marks that a claim, a cleaner or an operator has written since then belong to those writers.
     """
     booked = [
         entry.get("fieldsV1", {}).get("f:metadata", {})
@@ -151,7 +150,7 @@ def kept_marks(member: Member, scheme: LabelScheme) -> Marks:
 
 
 def birth_lines(namespace: str, births: Mapping[str, Marks]) -> Iterator[str]:
-    """Say which accounts an update creates again, and what becomes of them."""
+    """Report the accounts that an update recreates, and their owners or states."""
     if not births:
         return
     owned = [

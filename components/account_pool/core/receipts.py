@@ -1,4 +1,4 @@
-"""Which holders of an account have the key in use: each says in its record that all it makes has it."""
+"""Receipts: each holder records that everything it derives from an account uses the current key."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from components.account_pool.core.steps import get_member, get_record, record_of
 
 @dataclass(frozen=True, slots=True)
 class Lagging:
-    """Who may still use the former key of an account, and why."""
+    """Holder that might still use the former key of an account, and why."""
 
     holder: str
     why: str
 
 
 def list_lagging(member: Member) -> Steps[Sequence[Lagging]]:
-    """Return who holds an account and has not said that all it makes of it has the key in use."""
+    """Return the holders of an account without a receipt for the key in use."""
     found: list[Lagging] = []
     for token in member.tokens:
         record, is_alive = yield from record_of(token)
@@ -39,10 +39,10 @@ def list_lagging(member: Member) -> Steps[Sequence[Lagging]]:
 
 
 def give_receipt(name: str, holder: str, operation: str, namespace: str) -> Steps[bool]:
-    """Write into the record of a claim that all that its holder made of the account has the key in use.
+    """Record that everything a holder derives from the account uses the key of this rotation.
 
-    operation: what brought that key into use, as it was before any of it was made. False: nothing is written,
-    since another key is in use by now, or the holder has the account no more.
+    `operation`: rotation that put the key in use, read before anything was derived. Returns False and writes
+    nothing if another key is in use, or the holder no longer has the account.
     """
     for attempt in count():
         record = yield from get_record(name)

@@ -1,7 +1,7 @@
-"""The record of a claim, what its holder is told of it, and what a release must show.
+"""Record of a claim, the claim as its holder sees it, and the fence of a release.
 
-A *record* is a ConfigMap that says which tenant has which member, and who holds it. The member carries its
-token, so that the two can be told to belong together (docs/design/claim-protocol.md, objects and keys).
+A *record* is a ConfigMap with the tenant, the member and the holders of a claim. The member carries the
+record's token, which links the two (docs/design/claim-protocol.md, objects and keys).
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ NO_MEMBER: Final = "-"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One claim: which member a tenant's slot has, how far the claim has come, and who holds it.
+    """One claim: the member of a tenant's slot, the phase of the claim, and its holders.
 
-    member_uid: of the account it was bound to; NO_MEMBER before.
-    holders: holder id → sequence number, raised by every repeated claim of that holder
-    (docs/design/claim-protocol.md, sequence numbers).
-    retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
-    former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
-    moves: the token of the record that had the account under its former name (`moving.py`).
-    states: holder → the state of the stack that claimed under that name; absent of others.
-    receipts: holder → the rotation whose key all has that it makes of the account; absent before the first.
+    `member_uid`: uid of the bound account; NO_MEMBER before. `holders`: holder id → sequence number,
+    increased by every repeated claim of that holder (docs/design/claim-protocol.md, sequence numbers).
+    `retired`: highest sequence number of a former holder, so that none is reused. `former_uid`: uid before a
+    restore from a backup, so that older fences still match. `moves`: token of the record that had the account
+    under its former name (`moving.py`). `states`: holder → state id of the claiming stack; other holders are
+    absent. `receipts`: holder → rotation whose key all its copies use; absent before the first rotation.
     """
 
     name: str
@@ -58,46 +56,46 @@ class Record:
 
     @property
     def token(self) -> Token:
-        """What its member carries."""
+        """Token that its member carries."""
         return Token(self.name, self.uid, self.attempt)
 
     @property
     def tenant_label(self) -> str:
-        """The label value of its tenant."""
+        """Label value of its tenant."""
         return tenant_label(self.tenant)
 
     def is_carried_by(self, member: Member) -> bool:
-        """Whether this is the member of the claim, right now."""
+        """Return whether this member carries the claim and its owner label."""
         return member.bears(self.token) and (member.shared or member.tenant == self.tenant_label)
 
     def is_stripped_from(self, member: Member) -> bool:
-        """Whether the owner's label of a member was taken off manually while the token of this claim stayed.
+        """Return whether a member's owner label was removed manually while the token of this claim stayed.
 
-        One without a type is not in the pool; or the pool calls its labels otherwise.
+        A member without a type is not in the pool, or the pool uses other label names.
         """
         is_known = member.type != "" and not member.shared
         return is_known and member.tenant is None and member.bears(self.token)
 
     def has_had(self, member: Member) -> bool:
-        """Whether it was bound to this member, which bears its token: what is released tells it still."""
+        """Return whether it was bound to this member, which carries its token; also true while releasing."""
         return self.member == member.name and self.member_uid != NO_MEMBER and member.bears(self.token)
 
     def has_room_for(self, holder: str) -> bool:
-        """Whether the limit lets this holder in; one who is in already always fits."""
+        """Return whether the limit admits this holder; a present holder always fits."""
         return self.limit is None or holder in self.holders or len(self.holders) < self.limit
 
     def with_holder(self, holder: str, state: str | None = None) -> Record:
-        """Return the same claim after one more claim of this holder. state: of its stack."""
+        """Return the claim after one more claim of this holder. `state`: of its stack."""
         sequence = max(self.holders.get(holder, 0), self.retired) + 1
         states = self.states if state is None else {**self.states, holder: state}
         return replace(self, holders={**self.holders, holder: sequence}, states=states)
 
     def is_of_another_state(self, holder: str, state: str | None) -> bool:
-        """Whether it is held under this name by a stack of another state."""
+        """Return whether a stack with another state holds it under this name."""
         return holder in self.holders and self.states.get(holder, state) != state
 
     def without_holder(self, holder: str) -> Record:
-        """Return the same claim after this holder left."""
+        """Return the claim without this holder."""
         rest = {h: n for h, n in self.holders.items() if h != holder}
         states = {h: state for h, state in self.states.items() if h != holder}
         receipts = {h: key for h, key in self.receipts.items() if h != holder}
@@ -105,15 +103,15 @@ class Record:
         return replace(self, holders=rest, retired=retired, states=states, receipts=receipts)
 
     def fence(self, holder: str) -> Fence:
-        """Return what a release must show that means the claim this holder has now."""
+        """Return the fence for a release of this holder's present claim."""
         return Fence(self.uid, self.holders[holder], self.states.get(holder))
 
     def moved_to(self, member: Member) -> Record:
-        """Return the same claim trying another member: a new attempt, so the old token is dead."""
+        """Return the claim on another member: a new attempt, so the old token is dead."""
         return replace(self, member=member.name, member_uid=NO_MEMBER, attempt=self.attempt + 1)
 
     def render(self, namespace: str) -> JsonObject:
-        """Render the ConfigMap, with uid and resourceVersion where known (as preconditions)."""
+        """Render the ConfigMap, with uid and resourceVersion as preconditions if known."""
         metadata: JsonObject = {
             "name": self.name,
             "namespace": namespace,
@@ -149,7 +147,7 @@ class Record:
 
     @classmethod
     def parse(cls, body: JsonObject) -> Record:
-        """From its ConfigMap; raises Misconfigured if something else is under its name."""
+        """Parse a ConfigMap; raises Misconfigured if it is not a claim."""
         meta, data = body["metadata"], dict[str, str](body.get("data") or {})
         try:
             holders: dict[str, Any] = read_json(data["holders"])
@@ -197,10 +195,10 @@ def _parse_partition(text: str) -> Partition:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim that is held: the account, and what its holder must show to release it.
+    """Held claim: the account, and the fence for its release.
 
-    sequence and record_uid are the fence of the replacement. reused: the account was claimed
-    already. rotation: what brought its key into use, while the former one is valid.
+    `sequence`, `record_uid`: the fence. `reused`: the account was already claimed. `rotation`: operation that
+    put its key in use, while the former key is valid.
     """
 
     tenant: str
@@ -243,20 +241,20 @@ class Claimed:
 
     @property
     def fence(self) -> Fence:
-        """What a later release by this holder must show."""
+        """Fence for a later release by this holder."""
         return Fence(self.record_uid, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Which claim a release means: a later claim of the same holder, or of another state, is not touched."""
+    """Identifies the claim to release: later claims of the holder, or of another state, stay."""
 
     record_uid: str
     sequence: int
     state: str | None = None
 
     def is_overtaken(self, record: Record, holder: str) -> bool:
-        """Whether the holder claimed again since, on this record or on one made after it."""
+        """Return whether the holder claimed again since then, on this record or a later one."""
         if self.record_uid not in (record.uid, record.former_uid):
             return True
         if record.is_of_another_state(holder, self.state):

@@ -1,9 +1,9 @@
-"""Rotation of an account's key without a gap: a second key, into use, and the former revoked when told so.
+"""Key rotation without downtime: create a second key, put it in use, revoke the former on request.
 
-The key that is not in use lies in a Secret of its own, beside that of the account. Each phase is entered by
-one write at the resourceVersion that was seen, so a run that dies at any call is continued by the next. The
-user's program is asked only by the run whose token is on the account, and another takes over from one that is
-seen dead: a slow `create` or `revoke` of an older run would remove a key of a newer one. No clock revokes.
+The key that is not in use is stored in a second Secret beside the account's. Each phase is entered by one
+write at the resourceVersion that was read, so the next run continues one that died at any call. Only the run
+whose token is on the account calls the operator's key program; another run takes over only from one seen to
+be dead, because a slow `create` or `revoke` of an older run would delete a newer key. No timer revokes a key.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _TRIES: Final = 40
 
 
 def key_digest(data: Mapping[str, str], uid: str) -> str:
-    """Return what tells one credential of a Secret from another, and nothing else. data: in base64."""
+    """Return a keyed digest that distinguishes credentials of a Secret. `data`: base64-encoded."""
     text = json.dumps(dict(data), sort_keys=True)
     return hmac.new(uid.encode(), text.encode(), hashlib.sha256).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the command. token: names it, and the process that holds accounts for it; in a cleaning its.
+    """One run of the command. `token`: of the run and its process; during cleaning, the cleaning token.
 
-    swapped: a text for what this run brings into use. look: whether a holder is alive. take_over: accounts of
-    runs that cannot be seen from here, named by an operator. log: where the words of the program are.
+    `swapped`: id for the key that this run puts in use. `look`: whether a holder is alive. `take_over`:
+    accounts, named by an operator, of runs that cannot be observed. `log`: output of the program.
     """
 
     namespace: str
@@ -64,7 +64,7 @@ class Run:
 
 
 def rotate(run: Run, name: str) -> Steps[Member]:
-    """Make a second key and bring it into use; goes on with what an earlier run began, to `delivered`."""
+    """Create a second key and put it in use; continues an earlier run up to `delivered`."""
     member = yield from _held(run, name, begins=True)
     if member.key_phase == KeyPhase.COMPLETING:
         raise _refused(run, member, "its other key is being revoked", "--complete")
@@ -76,7 +76,7 @@ def rotate(run: Run, name: str) -> Steps[Member]:
 
 
 def roll_back(run: Run, name: str) -> Steps[Member]:
-    """Bring the former key back into use, as long as it lives; who has the new one lags then."""
+    """Put the former key back in use while it is valid; holders with the new key then lag behind."""
     member = yield from _known(run, name)
     if member.key_phase != KeyPhase.DELIVERED:
         raise _refused(run, member, f"it has no former key to go back to ({_phase(member)})")
@@ -88,7 +88,7 @@ def roll_back(run: Run, name: str) -> Steps[Member]:
 
 
 def complete(run: Run, name: str) -> Steps[Member]:
-    """Revoke the former key, once every holder has the one in use, and prove that it is rejected."""
+    """Revoke the former key once every holder uses the new one, and check that it is rejected."""
     for attempt in count():
         member = yield from _known(run, name)
         if member.key_phase == KeyPhase.COMPLETING:
@@ -98,7 +98,7 @@ def complete(run: Run, name: str) -> Steps[Member]:
         lagging = yield from list_lagging(member)
         if lagging:
             raise _lags(run, member, lagging)
-        # At the version that was seen: a claim since then is a holder who was not asked.
+        # At the resourceVersion that was read: a later claim adds a holder that was not checked.
         entered = changes.enter_key_phase(member, KeyPhase.COMPLETING, run.token)
         if (changed := (yield from change_member(entered))) is not None:
             return (yield from _revoke(run, changed))
@@ -107,9 +107,9 @@ def complete(run: Run, name: str) -> Steps[Member]:
 
 
 def renew(run: Run, name: str) -> Steps[Member]:
-    """Change the key of an account that is being cleaned, and prove that no former one works any more.
+    """Replace the key of an account that is being cleaned, and check that no former key works.
 
-    A key that its last tenant may have seen is not the new one, so what was begun before is ended first.
+    An earlier rotation is completed first: the last tenant might have seen its new key.
     """
     member = yield from _known(run, name)
     if member.key_phase in (KeyPhase.DELIVERED, KeyPhase.COMPLETING):
@@ -119,7 +119,7 @@ def renew(run: Run, name: str) -> Steps[Member]:
 
 
 def abort(run: Run, name: str) -> Steps[Member]:
-    """Revoke a second key that has no holder yet."""
+    """Revoke a second key that is not in use yet."""
     member = yield from _held(run, name)
     if member.key_phase == KeyPhase.DELIVERED:
         raise _refused(run, member, "its new key is in use already", "--roll-back")
@@ -131,9 +131,9 @@ def abort(run: Run, name: str) -> Steps[Member]:
 
 
 def _held(run: Run, name: str, *, begins: bool = False) -> Steps[Member]:
-    """Take an account in a phase that asks the program, or return it in another one.
+    """Take an account in a phase that runs the key program; return it as it is in another phase.
 
-    begins: one whose key is not being rotated is taken as well.
+    `begins`: also start a rotation if none is running.
     """
     for attempt in count():
         if attempt:
@@ -172,7 +172,7 @@ def _begun(run: Run, member: Member) -> Steps[Patch]:
 
 
 def _prepare(run: Run, member: Member) -> Steps[Member]:
-    """Make the second key unless an earlier run stored it, and see that it works."""
+    """Create the second key unless an earlier run stored it, and check that it works."""
     keep, kept = _key_in_use(member), (yield from _in_use(run, member))
     keys = yield from find_stored(member)
     if keys is not None and not (yield from _is_usable(member, keys, keep, kept)):
@@ -196,7 +196,7 @@ def _prepare(run: Run, member: Member) -> Steps[Member]:
 
 
 def _is_usable(member: Member, keys: OtherKey, keep: str, kept: Mapping[str, str]) -> Steps[bool]:
-    """Whether keys that an earlier run stored are of this rotation, and the second one is not removed."""
+    """Return whether stored keys belong to this rotation, and the second one is not revoked."""
     if keys.credentials.get(keep) != kept:
         return False
     _, data = keys.besides(keep)
@@ -205,7 +205,7 @@ def _is_usable(member: Member, keys: OtherKey, keep: str, kept: Mapping[str, str
 
 
 def _swap(run: Run, member: Member) -> Steps[Member]:
-    """Put the other key in place of the one in use, in one write."""
+    """Replace the key in use by the other one, in one write."""
     phase, key_id = member.key_phase, _key_in_use(member)
     keys = yield from _both(member)
     other, data = keys.besides(key_id)
@@ -230,7 +230,7 @@ def _swap(run: Run, member: Member) -> Steps[Member]:
 
 
 def _revoke(run: Run, member: Member) -> Steps[Member]:
-    """Revoke every key but the one in use, and prove it of the one that is known."""
+    """Revoke every key except the one in use, and check that the known former key is rejected."""
     kept = yield from _in_use(run, member)
     told = yield from _ask(AskProgram(KeyVerb.REVOKE, member, _key_in_use(member), kept))
     if told.said is not Said.DONE:
@@ -245,7 +245,7 @@ def _revoke(run: Run, member: Member) -> Steps[Member]:
 
 
 def _advance(run: Run, member: Member, phase: KeyPhase | None) -> Steps[Member]:
-    """Enter the next phase with an account of this run; no other's is touched."""
+    """Enter the next phase of an account that this run holds."""
     begun = member.key_phase
     for attempt in count():
         patch = (
@@ -275,7 +275,7 @@ def _both(member: Member) -> Steps[OtherKey]:
 
 
 def _in_use(run: Run, member: Member) -> Steps[Mapping[str, str]]:
-    """Return the credential in use, having asked whether it is the key that every other one gives way to."""
+    """Return the credential in use, after checking that it is the key that the rotation keeps."""
     data = yield from _credential(run, member)
     told = yield from _identified(member, data)
     if told.said is not Said.DONE:
@@ -304,7 +304,7 @@ def _credential(run: Run, member: Member) -> Steps[Mapping[str, str]]:
 
 
 def _expect(run: Run, member: Member, data: Mapping[str, str], said: Said, else_: str) -> Steps[None]:
-    """Try a key until the cloud says this of it, or for too long."""
+    """Test a key until the cloud returns the expected result; fail after too many attempts."""
     told = Told(Said.UNKNOWN)
     for tried in range(_TRIES):
         told = yield from _ask(AskProgram(KeyVerb.TEST, member, "", data))
@@ -323,7 +323,7 @@ def _ask(asked: AskProgram) -> Steps[Told]:
 
 
 def _fail(run: Run, member: Member, reason: str) -> Steps[NoReturn]:
-    """Leave the account in its phase, and say why; the next run begins there."""
+    """Leave the account in its phase and record why; the next run starts there."""
     now = yield from _known(run, member.name)
     if now.annotations.get(KEY_OPERATION) == member.annotations.get(KEY_OPERATION):
         yield from change_member(changes.note_key_reason(now, reason))
@@ -393,7 +393,7 @@ def _lags(run: Run, member: Member, lagging: Sequence[Lagging]) -> NotAllowed:
 
 
 def is_not_its_key(member: Member) -> NotAllowed:
-    """Say that its credential is not the key that its rotation knows."""
+    """Return the error for a credential that is not the key that its rotation recorded."""
     return NotAllowed(
         place=f"account {member.name}",
         problem=f"its credential is not the key {_key_in_use(member)} that its rotation knows: another writer"

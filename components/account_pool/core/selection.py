@@ -1,14 +1,12 @@
-"""Which members the API server is asked for, and which of those that a claim may take come first.
+"""Label selectors for the API server, and the order in which a claim tries members.
 
-Selectors are made of validated values only, and select every member that `judge` takes. Of the free members
-those come first that have rested longest, the half of them. Over these requests are spread by a hash of
-record and member, so that claimers of different tenants rarely try the same one, and helpers of one tenant
-do, but for what other claims of their process are about to take.
-
-A slot that spills is a series of claims, `main`, `main+1`, `main+2` and so on, each an ordinary record with
-an account and a limit of its own. The limit is tested by the write that adds the holder, so who was too late
-looks again, and who finds all of them full makes the next, whose fixed name is where two of them collide
-(docs/design/claim-protocol.md, spilling).
+Selectors contain only validated values, and select every member that `judge` accepts. Among free members, the
+half that has rested longest comes first. Within it, requests are spread by a hash of record and member:
+claimers of different tenants rarely try the same member, and helpers of one tenant do. Members that other
+claims of the process are about to take come last. A slot that spills is a series of claims, `main`, `main+1`,
+`main+2` and so on, each an ordinary record with its own account and limit. The write that adds the holder
+checks the limit, so a late claim lists again. If all are full, it creates the next record, and concurrent
+claims collide on its name (docs/design/claim-protocol.md, spilling).
 """
 
 from __future__ import annotations
@@ -35,17 +33,17 @@ MEMBERS = HYPERSCALER_TYPE
 
 
 def members_of_type(account_type: str) -> str:
-    """Select every member of a type, whatever its partition and state."""
+    """Return the selector of all members of a type, in any partition and state."""
     return f"{HYPERSCALER_TYPE}={account_type}"
 
 
 def records_of_type(account_type: str) -> str:
-    """Select the records of all claims on a type."""
+    """Return the selector of all records of a type."""
     return f"{RECORDS},{HYPERSCALER_TYPE}={account_type}"
 
 
 def records_of(account_type: str, tenant_label: str) -> str:
-    """Select the records of a tenant's claims on a type, in whatever part of the pool."""
+    """Return the selector of a tenant's records of a type, in any partition."""
     return f"{records_of_type(account_type)},{TENANT_NAME}={tenant_label}"
 
 
@@ -55,28 +53,28 @@ def _members_in(partition: Partition) -> list[str]:
 
 
 def members_owned(partition: Partition, tenant_label: str) -> str:
-    """Select the tenant's own dedicated members of a partition."""
+    """Return the selector of the tenant's own dedicated members of a partition."""
     return ",".join([*_members_in(partition), f"!{SHARED}", f"{TENANT_NAME}={tenant_label}"])
 
 
 def members_free(partition: Partition) -> str:
-    """Select what has no owner in a partition; a member with a token left behind is not free all the same."""
+    """Return the selector of members without owner in a partition; some might still carry a token."""
     absent = [f"!{key}" for key in (TENANT_NAME, POOL_STATE, SHARED, INTERNAL)]
     return ",".join([*_members_in(partition), *absent])
 
 
 def members_shared(partition: Partition) -> str:
-    """Select the shared members of a partition."""
+    """Return the selector of the shared members of a partition."""
     return ",".join([*_members_in(partition), f"{SHARED}=true"])
 
 
 def turn(record_name: str) -> Callable[[str], bytes]:
-    """Return of the claim of this record what its turns are ordered by: the name of a member → its hash."""
+    """Return the hash by which the claim of this record orders members, as a function of their name."""
     return lambda member: hashlib.sha256((record_name + member).encode()).digest()
 
 
 def _last_rested(freed: Iterable[str]) -> str:
-    """Return when the last account became free of the half that has rested longest."""
+    """Return when the last account of the half that has rested longest became free."""
     times = sorted(freed)
     return times[max(0, len(times) // 2 - 1)] if times else ""
 
@@ -86,7 +84,7 @@ def _is_kept(metadata: JsonObject) -> bool:
 
 
 def asked_for(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return those of listed members that this claim is about."""
+    """Return the listed members that this claim considers."""
     named = (
         (body["metadata"]["name"], body) for body in bodies if wanted.only in (None, body["metadata"]["name"])
     )
@@ -94,10 +92,10 @@ def asked_for(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> list[JsonOb
 
 
 def in_order(wanted: ClaimRequest, members: Iterable[Member]) -> list[Member]:
-    """Return what this claim may take, in the order it tries them.
+    """Return the members that this claim can take, in the order it tries them.
 
-    First what is its tenant's own, then of what is free the half that has rested longest, each by hash; of
-    shared ones those with the fewest claims first.
+    First its tenant's own, then the half of the free ones that has rested longest, each by hash; shared
+    members with the fewest claims first.
     """
     owner, partition, of = wanted.owner, wanted.place, turn(wanted.record)
     judged = ((judge(member, partition, owner), member) for member in members)
@@ -112,7 +110,7 @@ def in_order(wanted: ClaimRequest, members: Iterable[Member]) -> list[Member]:
 
 
 def in_turn(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return members without an owner in the order this claim tries them, none of them judged yet."""
+    """Return members without an owner in the order this claim tries them, without judging them."""
     of = turn(wanted.record)
     asked = [(body, written_at(body["metadata"], FREED, "annotations")) for body in asked_for(wanted, bodies)]
     rested = _last_rested(at for body, at in asked if not _is_kept(body["metadata"]))
@@ -121,9 +119,9 @@ def in_turn(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> list[JsonObje
 
 
 def next_to_take(wanted: ClaimRequest, untried: list[JsonObject]) -> Member | None:
-    """Take the first from these that this claim may take, and all before it.
+    """Take the first member that this claim can take, and drop all before it.
 
-    Of hundreds that are listed most claims need one, so no other is read.
+    Most claims need only one of hundreds of listed members, so the rest is not parsed.
     """
     while untried:
         member = Member.parse(untried.pop(0))
@@ -133,9 +131,9 @@ def next_to_take(wanted: ClaimRequest, untried: list[JsonObject]) -> Member | No
 
 
 class RunningClaims:
-    """Knows which member each claim of this process is about to take; safe for any number of threads.
+    """Tracks which member each claim of this process is about to take; thread-safe.
 
-    A courtesy, never a lock: only the API server says who gets an account.
+    Only an optimization, not a lock: the API server decides who gets an account.
     """
 
     def __init__(self) -> None:
@@ -145,7 +143,7 @@ class RunningClaims:
 
     @contextmanager
     def choosing(self) -> Generator[Choose]:
-        """Yield how a claim chooses as long as it runs."""
+        """Yield the chooser for the duration of a claim."""
         records = set[str]()
 
         def choose(wanted: ClaimRequest, untried: list[JsonObject]) -> Member | None:
@@ -160,7 +158,7 @@ class RunningClaims:
                     self._chosen.pop(record, None)
 
     def _choose(self, wanted: ClaimRequest, untried: list[JsonObject]) -> Member | None:
-        """Put last what other claims are about to take. A shared member has room for several."""
+        """Choose a member, trying those that other claims are about to take last, unless shared."""
         if wanted.place.shared:
             return next_to_take(wanted, untried)
         with self._lock:
@@ -174,9 +172,9 @@ class RunningClaims:
 
 
 def find_place(wanted: ClaimRequest, records: Iterable[Record], closed: Container[str] = ()) -> ClaimRequest:
-    """Return the request at the slot of its series it goes to.
+    """Return the request with the slot of its series that it uses.
 
-    records: of the tenant, as they were listed at one moment. closed: slots of accounts without new holders.
+    `records`: of the tenant, from one list. `closed`: slots of accounts that accept no new holders.
     """
     there = {record.slot: record for record in records if _is_in_series(record, wanted)}
     ordered = sorted(there, key=lambda slot: (len(slot), slot))

@@ -1,7 +1,7 @@
-"""What one look at a pool shows, and what of it cannot be read.
+"""Snapshot of a pool, with the objects that cannot be parsed.
 
-A writer of a pool's namespace can make an object that looks like one of the pool's. It is told, and
-the rest of the pool is read all the same.
+A writer in a pool's namespace can create an object that looks like one of the pool's. It is reported, and the
+rest of the pool is still read.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from components.errors import Misconfigured, Problem
 
 @dataclass(frozen=True, slots=True)
 class PoolSnapshot:
-    """Every member and every record of a pool at one moment, members seen first.
+    """All members and records of a pool at one moment, members read first.
 
-    unreadable: names of records that cannot be read; whether the claims they stand for live is not judged.
-    namespace: of the records.
-    holds: where the pool gives no new accounts. consumers: whom it names. quarantines: the annotations of
-    accounts that operators keep away, by name, as far as they were read.
+    `unreadable`: names of unreadable records; whether their claims are alive is not judged. `namespace`: of
+    the records. `holds`: parts of the pool that give out no new accounts. `consumers`: that the pool names.
+    `quarantines`: annotations of quarantined accounts by name, as far as they were read.
     """
 
     members: tuple[Member, ...]
@@ -44,7 +43,7 @@ class PoolSnapshot:
         holds: Holds | None = None,
         consumers: tuple[Consumer, ...] = (),
     ) -> PoolSnapshot:
-        """Read what was listed."""
+        """Parse listed objects."""
         readable: list[Record] = []
         unreadable: set[str] = set()
         namespace = ""
@@ -59,7 +58,7 @@ class PoolSnapshot:
 
     @property
     def problems(self) -> Iterator[Problem]:
-        """What cannot be read, each with what it keeps from working."""
+        """Unreadable records, each with the consequence."""
         for name in sorted(self.unreadable):
             yield Problem(
                 f"ConfigMap {name}",
@@ -70,10 +69,10 @@ class PoolSnapshot:
 
 
 def list_displaced(records: Iterable[Record], keys: Iterable[str]) -> Iterator[Problem]:
-    """Return what is wrong when claims were made under other partition keys than the settings name.
+    """Yield a problem if claims were made under other partition keys than those in the settings.
 
-    The keys are part of a record's name, so the request of such a claim would be taken for a new one and get
-    a second account, and perhaps one of another part of the pool.
+    The keys are part of a record's name. A request would therefore be taken as new and get a second account,
+    possibly in another partition.
     """
     named = tuple(sorted(keys))
     others = [each for each in records if tuple(key for key, _ in each.partition.values) != named]

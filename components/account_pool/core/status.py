@@ -1,4 +1,4 @@
-"""How a pool stands: one line per account, and counts per type and partition."""
+"""Status of a pool: one entry per account, and counts per type and partition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from components.labels import BRING_YOUR_OWN
 
 
 class AccountUse(StrEnum):
-    """What an account is to the pool at this moment; exactly one of them."""
+    """Use of an account; exactly one applies."""
 
     FREE = "free"
     RESTING = "resting"
@@ -40,7 +40,7 @@ class AccountUse(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SharedClaim:
-    """One claim on a shared account; no tenant where nothing tells whose it is, since its record is gone."""
+    """One claim on a shared account; `tenant` is None if its record is gone."""
 
     tenant: str | None
     slot: str
@@ -50,12 +50,12 @@ class SharedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account: what it is, whose it is, who uses it, since when (as the API server wrote it), and why.
+    """Status of one account: owner, holders, timestamps as the API server recorded them, and reasons.
 
-    since: of its state, where it has one, else of its claim. key_ends: when its key ends, where it is known.
-    used, capacity, claims: of a shared account. retained: its tenant's after its claim, yet the pool's.
-    brought: by its tenant, whose it is for good.
-    given_up: decommissioned. key_phase, key_reason: how far the rotation of its key is, and why it stays.
+    `since`: start of its state, or of its claim if it has none. `key_ends`: expiry of its key, if known.
+    `used`, `capacity`, `claims`: of a shared account. `retained`: kept by its tenant after the claim, but
+    still the pool's. `brought`: by its tenant, which owns it permanently. `given_up`: decommissioned.
+    `key_phase`, `key_reason`: phase of its rotation, and why it stopped.
     """
 
     secret_name: str
@@ -81,10 +81,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a consumer that the pool names has, and could get, of a type and partition that is not shared.
+    """Accounts of a type and exclusive partition that a consumer has and could get.
 
-    has, most: accounts of the type in all partitions, and how many it may have; None for any number.
-    available: what is free of the partition, as far as its quota goes.
+    `has`, `most`: accounts of the type in all partitions, and the maximum; None if unlimited. `available`:
+    free accounts of the partition, up to the quota.
     """
 
     consumer: str
@@ -97,10 +97,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """All accounts by name, and per (type, partition) how many stand how, zeros included.
+    """All accounts by name, and counts of each use per (type, partition), including zeros.
 
-    problems: what is wrong with the pool beside its accounts. holds: where it gives none.
-    shares: of the consumers that the pool names, of what they may claim.
+    `problems`: of the pool, apart from its accounts. `holds`: parts that give out no new accounts. `shares`:
+    of the named consumers, for what they can claim.
     """
 
     accounts: tuple[Account, ...]
@@ -111,7 +111,7 @@ class PoolStatus:
 
 
 def status_of(snapshot: PoolSnapshot, settings: PoolConfigMap) -> PoolStatus:
-    """Return how a pool stands."""
+    """Return the status of a pool."""
     by_name = {record.name: record for record in snapshot.records}
     accounts = [_account(member, by_name, snapshot.unreadable, settings) for member in snapshot.members]
     counters: dict[tuple[str, str], Counter[AccountUse]] = defaultdict(Counter)
@@ -209,7 +209,7 @@ def _shared_claims(member: Member, records: Mapping[str, Record]) -> Iterator[Sh
 
 
 def _standing(member: Member, verdict: Verdict) -> AccountUse:
-    """Return what an account is to the pool; a claim that is gone holds nothing any more."""
+    """Return the use of an account; a claim without a record no longer holds it."""
     if member.shared:
         return AccountUse(member.state or (verdict if verdict in BY_TIME else AccountUse.SHARED))
     if verdict is Verdict.ORPHANED:

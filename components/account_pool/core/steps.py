@@ -1,7 +1,7 @@
-"""The steps all operations are made of: read until answered, write once and say whether it was done.
+"""Basic steps of all operations: reads that retry until answered, and single writes.
 
-After any error of a write, time-outs included, the caller re-reads and decides from what is there; so a
-write answers the object, or None for conflict, absence and unknown outcome alike
+After any error of a write, including timeouts, the caller reads again and decides from the result. A write
+therefore returns the object, or None for conflict, absence and unknown outcome alike
 (docs/design/claim-protocol.md, How calls are made).
 """
 
@@ -55,7 +55,7 @@ def _refused(kind: Kind, text: str, why: ApiRefusal) -> PoolError:
 
 
 def read(kind: Kind, name: str) -> Steps[JsonObject | None]:
-    """GET until answered: the object, or None when there is none."""
+    """GET until answered; None if not found."""
     asked = Get(kind, name)
     return (yield from _settled(asked, (yield from _ask(asked))))
 
@@ -76,7 +76,7 @@ def _settled(asked: Get, answer: Result) -> Steps[JsonObject | None]:
 
 
 def read_both(first: Get, second: Get) -> Steps[tuple[JsonObject | None, JsonObject | None]]:
-    """GET two objects at the same time, until both are answered."""
+    """GET two objects in parallel, each until answered."""
     answer = yield Parallel(first, second)
     if not isinstance(answer, Pair):
         raise TypeError(answer)
@@ -84,7 +84,7 @@ def read_both(first: Get, second: Get) -> Steps[tuple[JsonObject | None, JsonObj
 
 
 def list_all(kind: Kind, selector: str) -> Steps[list[JsonObject]]:
-    """LIST every page of one snapshot; an expired cursor starts over."""
+    """LIST all pages of one snapshot; restart if the cursor expired."""
     return (yield from _rest_of(kind, selector, [], ""))
 
 
@@ -106,7 +106,7 @@ def _rest_of(kind: Kind, selector: str, items: list[JsonObject], cursor: str) ->
 
 
 def any_record(selector: str) -> Steps[Record | None]:
-    """LIST until there is one record that can be read: that one, or None when there is none."""
+    """LIST until the first readable record; None if there is none."""
     cursor = ""
     for attempt in count():
         answer = yield from _ask(ListPage(Kind.RECORD, selector, cursor, limit=1))
@@ -127,7 +127,7 @@ def any_record(selector: str) -> Steps[Record | None]:
 
 
 def list_side_by_side(first: str, second: str) -> Steps[tuple[list[JsonObject], list[JsonObject]]]:
-    """LIST members at the same time, in any order: all of the first selector, one page of the second."""
+    """LIST members in parallel, in any order: all of the first selector, one page of the second."""
     for attempt in count():
         answer = yield Parallel(ListPage(Kind.MEMBER, first), ListPage(Kind.MEMBER, second))
         match answer:
@@ -143,7 +143,7 @@ def list_side_by_side(first: str, second: str) -> Steps[tuple[list[JsonObject], 
 
 
 def write(call: Write) -> Steps[JsonObject | None]:
-    """One write: the object as it is now, or None if it was not done or that is unknown."""
+    """Write once; return the object after it, or None if not written or unknown."""
     answer = yield from _ask(call)
     match answer:
         case Found(body):
@@ -163,36 +163,36 @@ def write(call: Write) -> Steps[JsonObject | None]:
 
 
 def get_record(name: str) -> Steps[Record | None]:
-    """GET R."""
+    """GET the record."""
     body = yield from read(Kind.RECORD, name)
     return None if body is None else Record.parse(body)
 
 
 def get_member(name: str) -> Steps[Member | None]:
-    """GET M, metadata only."""
+    """GET the metadata of the member."""
     body = yield from read(Kind.MEMBER, name)
     return None if body is None else Member.parse(body)
 
 
 def replace_record(record: Record, namespace: str) -> Steps[Record | None]:
-    """CAS R, at the resourceVersion it was read."""
+    """Replace the record at the resourceVersion it was read with."""
     body = yield from write(Replace(Kind.RECORD, record.render(namespace)))
     return None if body is None else Record.parse(body)
 
 
 def delete_record(record: Record) -> Steps[bool]:
-    """DELETE R, if it is still the one that was read."""
+    """DELETE the record if it is unchanged since it was read."""
     body = yield from write(Delete(Kind.RECORD, record.name, record.uid, record.resource_version))
     return body is not None
 
 
 def change_member(patch: Patch) -> Steps[Member | None]:
-    """CAS M."""
+    """Patch the member at the patch's resourceVersion."""
     body = yield from write(patch)
     return None if body is None else Member.parse(body)
 
 
 def record_of(token: Token) -> Steps[tuple[Record | None, bool]]:
-    """GET the record a token names, and tell whether the token is alive; only of tokens read before."""
+    """GET the record of a token, and return whether the token is alive; only for tokens read before."""
     record = yield from get_record(token.record)
     return record, record is not None and record.token == token

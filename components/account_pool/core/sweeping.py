@@ -1,11 +1,10 @@
-"""What fixes a pool: the sweep after crashes, the recovery after a restored backup.
+"""Repair of a pool: the sweep after crashes, and the recovery after a restore from a backup.
 
-The sweep takes dead tokens off members and finishes what was left; it is never needed for safety, and
-any number may run at any time. Members are listed before records, so that a token seen on a member and not
-in the records after it stays dead; the other way round a claim made in between would look dead.
-
-After a restore every record has a new uid, so no member carries its claim any more and every token looks
-dead. Until the recovery has bound claims and accounts again by tenant and name, everybody refuses the pool.
+The sweep removes dead tokens from members and finishes interrupted operations. It is never required for
+safety, and any number can run concurrently. Members are listed before records: a token on a member without a
+record in the later list stays dead. In the other order, a claim made in between would look dead. After a
+restore, every record has a new uid, so no member carries its claim and every token looks dead. Until the
+recovery has bound claims and accounts again by tenant and name, every process rejects the pool.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ FREED_UNASKED = 5
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What a sweep did, or would do, and what it leaves to people.
+    """What a sweep did or would do, and what it leaves to operators.
 
-    freed: members, for each dead token that was taken off. withheld: for each that was left on, because they
-    were more than allowed, or nothing was to be written. finished: releases finished, or to be finished.
-    aborted: claims given up.
+    `freed`: members, one entry for each dead token removed. `withheld`: one for each left, because there were
+    more than allowed, or nothing was to be written. `finished`: releases finished, or to be finished.
+    `aborted`: abandoned claims.
     """
 
     freed: tuple[str, ...] = ()
@@ -59,7 +58,7 @@ class SweepReport:
 
 
 def pending_records() -> Steps[Mapping[str, str]]:
-    """Look at the claims in progress: record name → resourceVersion, to be compared with a later look."""
+    """Return the pending claims as record name → resourceVersion, to compare with a later read."""
     records = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS))).records
     return {r.name: r.resource_version for r in records if r.phase is Phase.PENDING}
 
@@ -67,7 +66,7 @@ def pending_records() -> Steps[Mapping[str, str]]:
 def sweep(
     namespace: str, settings: PoolConfigMap, *, most: int, write: bool, pending: Mapping[str, str]
 ) -> Steps[SweepReport]:
-    """Run one pass. most: tokens taken off at most. write: False only reports. pending: an earlier look."""
+    """Run one pass. `most`: maximum tokens to remove. `write`: if False, only report. `pending`: before."""
     bodies = yield from list_all(Kind.MEMBER, MEMBERS)  # (1)
     snapshot = PoolSnapshot.of(bodies, (yield from list_all(Kind.RECORD, RECORDS)))  # (2)
     records = {record.name: record for record in snapshot.records}
@@ -110,7 +109,7 @@ def _is_dead(member: Member, token: Token, snapshot: PoolSnapshot, records: Mapp
 
 
 def _findings(namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[Problem]:
-    """(4) What only people can judge."""
+    """(4) Yield what only operators can decide."""
     yield from discrepancies(snapshot, settings)
     keys = settings.partition_keys
     for member in snapshot.members:
@@ -131,7 +130,7 @@ def _findings(namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap) -
 
 
 def _finish(record: Record) -> Steps[bool]:
-    """Finish a release; False as well where its member cannot be read, which is told of the member."""
+    """Finish a release; also False if its member is unreadable, which is reported for the member."""
     try:
         return (yield from finish(record))
     except Misconfigured:
@@ -140,9 +139,9 @@ def _finish(record: Record) -> Steps[bool]:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """Records by what became of them: bound again, still bound, or without their account.
+    """Records by outcome: bound again, still bound, or without their account.
 
-    problems: records and accounts that cannot be read, so that nothing became of their claims.
+    `problems`: unreadable records and accounts, whose claims were not processed.
     """
 
     rebound: tuple[str, ...]
@@ -152,7 +151,7 @@ class RecoveryReport:
 
 
 def recover(namespace: str, *, dry_run: bool) -> Steps[RecoveryReport]:
-    """Bind every claim to its member again, then sign the pool, so that claims go on."""
+    """Bind every claim to its member again, then add the uid to the pool, so that claims continue."""
     snapshot = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS)))
     problems = list(snapshot.problems)
     became: dict[str, list[str]] = {"rebound": [], "intact": [], "lost": []}
@@ -196,7 +195,7 @@ def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
 
 
 def _is_its_own(member: Member, record: Record) -> Steps[bool]:
-    """Whether the member is in the pool and this tenant's, it is not wiped, and no living claim is on it."""
+    """Return whether the member is in the pool, this tenant's, not being wiped, and without a live claim."""
     if not member.type or member.state == State.CLEANING:
         return False
     if record.partition.shared:
@@ -210,7 +209,7 @@ def _is_its_own(member: Member, record: Record) -> Steps[bool]:
 
 
 def _stale(member: Member, record: Record) -> Token | None:
-    """Find the token this very record had before the restore."""
+    """Return the token that this record had before the restore."""
     return next((token for token in member.tokens if token.record == record.name), None)
 
 

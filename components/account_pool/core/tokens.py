@@ -1,4 +1,4 @@
-"""Tokens: what a member carries of a record, so that a left-over can be told from a claim."""
+"""Tokens: what a member carries of a record, to distinguish leftovers from claims."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from components.errors import Misconfigured
 
 
 def is_count(text: str) -> bool:
-    """Whether a text is a number that a count can be."""
+    """Return whether a string is a valid count."""
     return text.isdecimal() and len(text) < 10
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a member carries of a record: its name, the uid the server gave it, and the attempt.
+    """Reference from a member to a record: its name, its uid, and the attempt.
 
-    The uid never comes back, and the attempt rises with every change of member, so a token belongs to one
-    member and stays dead once its record is gone or has moved on.
+    A uid is never reused, and the attempt increases with every change of member. A token therefore belongs to
+    one member, and stays dead once its record is gone or has moved to another one.
     """
 
     record: str
@@ -30,7 +30,7 @@ class Token:
 
     @classmethod
     def parse(cls, text: str, member: str) -> Token:
-        """Read the token in an annotation of `member`; raises Misconfigured when it is none."""
+        """Parse the token in an annotation of `member`; raises Misconfigured if it is invalid."""
         record, _, rest = text.partition(".")
         uid, _, attempt = rest.rpartition(".")
         if not record or not uid or not is_count(attempt):
