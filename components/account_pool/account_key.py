@@ -1,8 +1,8 @@
-"""The receipt of a claim for a rotated key: all that is made of the account is seen to have the key in use.
+"""Receipt of a claim for a rotated key: all resources derived from the account use the current key.
 
-It is declared once the account's key is rotated, and stays. It comes after all that is made of the account,
-and asks each whether it is what its source says, so it is true in an update of a part, too. The path of this
-module and the names of its classes are written into the state of stacks; they never move. Import-pure.
+It is declared once the account's key was rotated, and then stays. It depends on everything derived from the
+account and checks each against its source, so it is correct in a targeted update too. The path of this module
+and its class names are stored in the state of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _OURS = "components."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountKeyArgs:
-    """A claim, and what is made of its account.
+    """Claim, and the resources derived from its account.
 
-    claim: tenant/slot. record, account: its record, and the Secret of its account. operation: the rotation
-    that brought the account's key into use, None where none is under way. consumers: name, provider, props
-    and digest of each.
+    `claim`: tenant/slot. `record`, `account`: its record, and the Secret of its account. `operation`: the
+    rotation that put the account's key in use, None if none is running. `consumers`: name, provider, props
+    and digest of each derived resource.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -51,19 +51,19 @@ class AccountKeyArgs:
 
 
 class AccountKeyProvider(DynamicProvider):
-    """Writes into the record of a claim which rotation all has seen that is made of its account."""
+    """Writes into a claim's record the rotation whose key all derived resources use."""
 
     args = AccountKeyArgs
     outputs = ("receipt",)
     named_by = ("namespace", "holder")
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether the key is another one than the last receipt says."""
+        """Return whether the last receipt is for another key."""
         operation = news.get("operation")
         return bool(operation) and operation != olds.get("receipt")
 
     def create_resource(self, props: Properties) -> Properties:
-        """Give a receipt, unless something may have the former key."""
+        """Write a receipt, unless a derived resource might have the former key."""
         if not props.get("operation"):
             return {}
         try:
@@ -85,12 +85,12 @@ class AccountKeyProvider(DynamicProvider):
                 "\n→ run `pulumi up` without --target"
             )
             return None
-        # The key that was in use before the first of them was asked: had it changed, this is refused.
+        # The operation read before the first check: if the key changed since then, the receipt is rejected.
         operation = member.annotations[KEY_OPERATION]
         return operation if pool.give_receipt(props["record"], props["holder"], operation) else None
 
     def _lagging(self, consumers: Sequence[Properties]) -> Iterator[str]:
-        """Return which consumers are not what their sources say now, or cannot be seen."""
+        """Yield the consumers that differ from their sources, or cannot be checked."""
         for each in consumers:
             module, _, name = str(each["provider"]).partition(":")
             found = getattr(import_module(module), name) if module.startswith(_OURS) else None
@@ -106,6 +106,6 @@ class AccountKeyProvider(DynamicProvider):
 
 
 class AccountKey(DynamicResource[AccountKeyArgs]):
-    """What a claim has of a rotated key."""
+    """Receipt of a claim for the rotated key."""
 
     provider = AccountKeyProvider

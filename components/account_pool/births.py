@@ -1,7 +1,7 @@
-"""With which labels and annotations the program declares the members of a pool: the lost ones are not new.
+"""Labels and annotations with which the members of a pool are declared, including those of lost Secrets.
 
-What the cluster forgot of an account, the stack's own state remembers. That is asked only if a member that
-was declared before has no Secret: of a stack without a state yet, the CLI has nothing to read.
+The stack's own state remembers what the cluster lost about an account. It is read only if a member that was
+declared before has no Secret: for a stack without state, the CLI has nothing to read.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Texts: TypeAlias = pulumi.Input[Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """made: the members that had Secrets, None where the state does not tell. owners: Secret → tenant."""
+    """`made`: members that had Secrets, None if the state does not tell. `owners`: Secret → tenant."""
 
     made: frozenset[str] | None = None
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def was_made(self, member: str) -> bool:
-        """Whether a member had its Secret; in doubt it had."""
+        """Return whether a member had its Secret; True if unknown."""
         return self.made is None or member in self.made or member in self.owners
 
 
 async def recall(namespace: str, noted: Sequence[str]) -> Remembered:
-    """Read the state of the running stack. noted: members whose Secrets an earlier update saw."""
+    """Read the state of the running stack. `noted`: members whose Secrets an earlier update saw."""
     try:
         answer = await invoke_async(READ, {"stackName": this_stack()})
-    except Exception:  # a review, or a test, has no backend: nothing is known, so all is taken for made
+    except Exception:  # reviews and tests have no backend: treat all members as created
         return Remembered()
     of_type: dict[str, list[Mapping[str, Any]]] = {}
     for one in resources_in(answer).values():
@@ -60,7 +60,7 @@ async def recall(namespace: str, noted: Sequence[str]) -> Remembered:
 
 
 class Births:
-    """The members of a pool as they are declared, each with what is known of its account beside that."""
+    """Members of a pool as they are declared, with what is known about their accounts."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Births:
             self._lost = apply_to_unknowns(self._recall, roster.lost, roster.made)
 
     def metadata(self, shown: Member) -> tuple[Texts, Texts]:
-        """Return labels and annotations of a member, of which what is declared is given."""
+        """Return the labels and annotations of a member, which include the declared ones."""
         if self._lost is not None and shown.name in self._forecasts.missing:
             marked = self._lost.apply(lambda lost: lost.get(shown.name, Marks()).as_declared(shown).on(shown))
             labels = marked.apply(lambda member: self._scheme.labels(member.labels))
@@ -92,12 +92,12 @@ class Births:
         return self._scheme.labels(declared), {**marked.annotations, **shown.annotations}
 
     def options(self, *paths: str) -> pulumi.ResourceOptions:
-        """Leave these properties as they are, in an update that could not see the pool."""
+        """Ignore changes of these properties in an update that could not read the pool."""
         is_seen = self._forecasts.seen is not None or pulumi.runtime.is_dry_run()
         return pulumi.ResourceOptions(ignore_changes=None if is_seen else [*paths])
 
     def report(self) -> None:
-        """Warn of what is created again."""
+        """Warn about recreated accounts."""
 
         def tell(lost: Mapping[str, Marks]) -> None:
             for line in birth_lines(self._namespace, {**self._forecasts.born, **lost}):

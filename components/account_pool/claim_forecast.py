@@ -1,7 +1,7 @@
-"""What the claims of a program can expect: one look at the pool, before any of them is declared.
+"""Forecast of a program's claims: one read of the pool, before any claim is declared.
 
-The program alone knows all of its claims, whatever part of it an update is limited to and however many
-processes serve its providers. So it looks, and each claim gets its part as an input that no diff compares.
+Only the program knows all its claims, even if an update is targeted or several processes serve its providers.
+It therefore reads the pool, and passes each claim its part as an input that no diff compares.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from components.waiting import apply_to_unknowns
 
 @dataclass(frozen=True, slots=True)
 class KeyInUse:
-    """The key of an account that a claim had when the program began, once it is or was rotated.
+    """Key of an account that a claim had when the program started, if it is or was rotated.
 
-    operation: the rotation that brought it into use; None where none is under way. is_received: the claim
-    said that all has it that is made of the account.
+    `operation`: the rotation that put it in use; None if none is running. `is_received`: the claim has a
+    receipt for it.
     """
 
     holder: str
@@ -56,10 +56,10 @@ class KeyInUse:
 
 @dataclass(frozen=True, slots=True)
 class ClaimForecasts:
-    """What the claims of a program can expect, by tenant and slot, and what is said of it.
+    """Forecasts of the claims of a program by tenant and slot, and the messages about them.
 
-    Nothing is expected of a pool that cannot be seen: its claims are tried. seen: the pool, None if it was
-    not seen. born: what records say of declared members without Secrets. missing: those that none names.
+    A pool that cannot be read has no forecasts: its claims are tried. `seen`: the pool, None if it was not
+    read. `born`: marks of members without Secrets, from records. `missing`: those that no record names.
     """
 
     claims: Mapping[forecast.Claim, ForecastInput] = field(
@@ -79,9 +79,9 @@ class ClaimForecasts:
         *,
         elsewhere: bool = False,
     ) -> ClaimForecasts:
-        """Look at the pool. elsewhere: another stack declares it.
+        """Read the pool. `elsewhere`: another stack declares it.
 
-        Raises RunError for one that was seen and makes no sense: that is a reason to refuse a preview.
+        Raises RunError if the pool was read and is invalid, which fails a preview.
         """
         if not claims and not declared.members:
             return cls()
@@ -107,7 +107,7 @@ class ClaimForecasts:
         if not elsewhere:
             holds = replace(snapshot.holds, declared=settings.holds.declared)
             snapshot = replace(snapshot, consumers=settings.consumers, holds=holds)
-        claims = sorted(claims, key=lambda claim: not claim.required)  # what fails the update comes first
+        claims = sorted(claims, key=lambda claim: not claim.required)  # required ones first
         is_ours = Stacks.read(Path.cwd()).tenants_of(pulumi.get_stack())
         gone = leaving((each for each in snapshot.records if is_ours(each.tenant)), claims)
         moves = evacuation.plan_moves(snapshot, claims, settings.partition_keys, gone)
@@ -149,7 +149,7 @@ class ClaimForecasts:
         )
 
     def keys_of(self, claims: Sequence[ClaimRequest]) -> Mapping[str, KeyInUse]:
-        """Return the keys of the accounts that claims have, by tenant/slot, where one is or was rotated."""
+        """Return the accounts' keys that are or were rotated, by tenant/slot."""
         if self.seen is None:
             return {}
         members = {member.name: member for member in self.seen.members}
@@ -170,7 +170,7 @@ class ClaimForecasts:
         return found
 
     def claims_after(self, roster: PoolRoster) -> Mapping[forecast.Claim, pulumi.Input[ForecastInput | None]]:
-        """Return what claims can expect, if the roster does not find that accounts are lost."""
+        """Return the forecasts, without values if the roster finds lost accounts."""
         if not self.missing:
             return self.claims
         return {
@@ -182,14 +182,14 @@ class ClaimForecasts:
         return None if self.names_lost(lost) else known
 
     def names_lost(self, lost: Any) -> bool:
-        """Whether the roster names a member that is missing; in a preview, none may be unknown."""
+        """Return whether the roster names a missing member; False while unknown in a preview."""
         return isinstance(lost, dict) and not self.missing.isdisjoint(cast("dict[str, str]", lost))
 
     def tell_after(self, roster: PoolRoster, owner: str) -> None:
-        """Say it once the roster has found nothing to refuse.
+        """Report the forecasts once the roster has rejected nothing.
 
-        owner: in whose name the program claims; a roster of another stack's name is left to the claims, which
-        refuse: to a stack that was renamed, its own accounts look like those of another.
+        `owner`: holder id of the program. If the roster has another stack's name, the claims report the
+        error: to a renamed stack, its own accounts look like those of another stack.
         """
 
         def tell(former: Any, lost: Any) -> None:
@@ -204,7 +204,7 @@ class ClaimForecasts:
 
 
 def _as_moved(seen: PoolSnapshot, claims: Sequence[ClaimRequest], keys: Sequence[str]) -> PoolSnapshot:
-    """Raise RunError before anything is changed where others hold what would be moved."""
+    """Raise RunError before anything changes if others hold a claim that would be renamed."""
     try:
         return as_moved(seen, claims, keys)
     except NotAllowed as error:
@@ -214,7 +214,7 @@ def _as_moved(seen: PoolSnapshot, claims: Sequence[ClaimRequest], keys: Sequence
 def _cut_off(
     snapshot: PoolSnapshot, moves: Sequence[evacuation.Move], namespace: str
 ) -> Mapping[forecast.Claim, str]:
-    """Return the claims whose accounts are kept from their tenants, each with why."""
+    """Return the claims whose accounts are cut off from their tenants, each with the reason."""
     away = {member.name: member for member in snapshot.members if member.is_cut_off}
     cut = [record for record in snapshot.records if record.member in away]
     return {
@@ -226,7 +226,7 @@ def _cut_off(
 
 
 def _is_held(record: Record, claim: ClaimRequest) -> bool:
-    """Whether a record is what the holder of a claim has under the slot that it is to have."""
+    """Return whether a record is what the claim's holder has under the slot that it will have."""
     asked = (claim.tenant, claim.type, dict(claim.partition))
     is_there = asked == (record.tenant, record.partition.type, record.partition.given)
     return is_there and claim.holder in record.holders and (claim.spill or claim.slot == record.slot)

@@ -1,12 +1,11 @@
-"""The account pool as a stack declares it, and the accounts a tenant claims from one.
+"""The account pool of a stack, and the accounts that a tenant claims from a pool.
 
-Owns the pool's namespace, its members from the configuration with their data, what the pool says about
-itself, the rights of claimers and cleaners, and the roster and the seal that keep members in use. Members
-of a CSV are not declared: others made them. A claimer can read every credential of the pool, whatever
-it asks for, so a tenant is never one; what a tenant may read is the one Secret of its claim, as long as it
-has it.
-Owner, state and token keys on a member belong to the claim protocol: nothing here declares or ignores them,
-so an update, a refresh or a rotation leaves a claim as it is.
+Owns the pool's namespace, its declared members with their data, its settings, the Roles of claimers and
+cleaners, and the roster and seal that protect members in use. Members of a CSV without credentials are not
+declared: other processes created them. A claimer can read every credential of the pool, so a tenant must
+never be one. A tenant can read only the Secret of its claim, as long as it holds the claim. Owner, state and
+token keys of a member belong to the claim protocol: nothing here declares or ignores them, so updates,
+refreshes and rotations leave claims unchanged.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _grant(
     rules: Sequence[PolicyRuleArgs],
     opts: pulumi.ResourceOptions,
 ) -> tuple[Role, RoleBinding]:
-    """Draw a Role called `name` in the program, and give it to people; metadata: of both in the cluster."""
+    """Declare a Role with logical name `name`, and bind it; `metadata`: of both objects in the cluster."""
     role = Role(name, metadata=metadata, rules=rules, opts=opts)
     binding = RoleBinding(
         f"{name}-binding",
@@ -113,7 +112,7 @@ def _rules(rights: Sequence[Right]) -> Sequence[PolicyRuleArgs]:
 async def _without_failed(
     others: Sequence[pulumi.Resource], members: Sequence[pulumi.CustomResource]
 ) -> Sequence[pulumi.Resource]:
-    """Leave out members that could not be made; one that is there and failed to change has its id."""
+    """Leave out members that were not created; an existing one that failed to update has an id."""
     made = await asyncio.gather(*(member.id.is_known() for member in members))
     is_preview = pulumi.runtime.is_dry_run()
     return [*others, *(one for one, is_made in zip(members, made, strict=True) if is_made or is_preview)]
@@ -123,11 +122,11 @@ async def _without_failed(
 class AccountPoolArgs:
     """Arguments of `AccountPool`: namespace, settings, accounts by Secret name, and subjects of its Roles.
 
-    data: of each member's Secret, key → base64, secret; configured: tells it from what a rotation replaced.
-    elsewhere: where it is that the program does not know. claims: what this stack asks, for the forecast.
-    allow_destroy: dirty members may go uncleaned. admission_policy: the API server itself keeps the rules of
-    claims; needed by bringers: tenant → who may bring accounts of its own. protect: Pulumi deletes neither
-    the namespace nor a member until that is taken back. renamed: a tenant's former name → its name.
+    `data`: of each member's Secret, key → base64, secret; `configured`: distinguishes it from rotated data.
+    `elsewhere`: external references of members without data here. `claims`: of this stack, for the forecast.
+    `allow_destroy`: dirty members can be deleted. `admission_policy`: the API server enforces the rules of
+    claims; required for `bringers`: tenant → who can bring its accounts. `protect`: Pulumi must not delete
+    the namespace or a member until this is unset. `renamed`: former tenant name → new name.
     """
 
     namespace: str
@@ -151,8 +150,8 @@ class AccountPoolArgs:
 class AccountPool(pulumi.ComponentResource):
     """Pool of accounts in a namespace. Outputs: namespace, members (names of the declared Secrets).
 
-    foreseen: what the claims of this stack can expect. keys: of what they have. writers: who wrote accounts.
-    claimable: what a claim comes after.
+    `foreseen`: forecasts of this stack's claims. `keys`: rotated keys of its accounts. `writers`: who wrote
+    the accounts' data. `claimable`: dependencies of a claim.
     """
 
     TYPE: ClassVar = "credfleet:index:AccountPool"
@@ -212,16 +211,17 @@ class AccountPool(pulumi.ComponentResource):
     async def _until_settled(
         self, settings: ConfigMap, others: Sequence[pulumi.Resource]
     ) -> Sequence[pulumi.Resource]:
-        """Wait for all that the pool has, made or failed; one that failed is no claim's trouble.
+        """Wait until all resources of the pool are created or failed; a failed one does not block claims.
 
-        To the engine, a dependency on a component is none on its children, but that it deletes them later.
+        For the engine, depending on a component does not mean depending on its children, only deleting it
+        first.
         """
         await asyncio.gather(*(one.urn.future(with_unknowns=True) for one in others))
         urn = await self.urn.future()
         return [settings, *([DependencyResource(urn)] if urn else [])]
 
     def _keep_roster(self, args: AccountPoolArgs) -> tuple[PoolRoster, ClaimForecasts]:
-        """Let nothing of the pool change before it is known that no tenant loses an account."""
+        """Declare the roster, which the pool depends on: no tenant may lose an account by an update."""
         declaration = Declaration(
             args.namespace, args.members, args.settings, args.allow_destroy, args.renamed
         )
@@ -233,7 +233,7 @@ class AccountPool(pulumi.ComponentResource):
         return roster, forecasts
 
     def _declare_settings(self, settings: PoolConfigMap) -> ConfigMap:
-        """Say what the pool is, after how much of it each consumer may have."""
+        """Declare the pool's ConfigMap, after the quotas of its consumers."""
         quotas = [
             ConfigMap(
                 f"{self._name}-quota-{consumer.name}-{account_type}",
@@ -258,7 +258,7 @@ class AccountPool(pulumi.ComponentResource):
     def _declare_member(
         self, member: str, args: AccountPoolArgs, born: Births, opts: pulumi.ResourceOptions
     ) -> tuple[pulumi.Output[str], pulumi.CustomResource]:
-        """Declare the Secret of an account; one that is handed over stays when it is declared no more."""
+        """Declare the Secret of an account; one that is handed over stays when its declaration is removed."""
         shown = args.members[member].as_member(member)
         labels, annotations = born.metadata(shown)
         if (source := args.elsewhere.get(member)) is not None:
@@ -278,7 +278,7 @@ class AccountPool(pulumi.ComponentResource):
             opts, born.options("metadata.labels", "metadata.annotations", "data")
         )
         opts = pulumi.ResourceOptions.merge(opts, self.writers.options(member))
-        if args.members[member].tenant in args.renamed.values():  # the owner's label goes with the claim
+        if args.members[member].tenant in args.renamed.values():  # the owner label moves with the claim
             (owner,) = args.settings.scheme.labels({TENANT_NAME: ""})
             left = pulumi.ResourceOptions(ignore_changes=[f'metadata.labels["{owner}"]'])
             opts = pulumi.ResourceOptions.merge(opts, left)
@@ -296,7 +296,7 @@ class AccountPool(pulumi.ComponentResource):
         return secret.metadata.name, secret
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
-        """Let the API server refuse what would break a claim, from any identity."""
+        """Declare admission policies that reject changes breaking a claim, from any identity."""
         manifests = admission_manifests(args.namespace, args.settings, allow_destroy=args.allow_destroy)
         if not args.allow_destroy:
             manifests = (*manifests, *namespace_manifests(args.namespace))
@@ -331,9 +331,9 @@ class AccountPool(pulumi.ComponentResource):
 class TenantAccountsArgs:
     """Arguments of `TenantAccounts`: a claim for each slot, and the namespace of the pool.
 
-    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts; None: no other
-    gets rights in the pool. settings: what the pool says about itself, where the same program declares it.
-    foreseen: what the claims can expect. state: the state of the stack, as its roster names it.
+    `reader`: who can read the Secrets of the claimed accounts while the claims last; None: nobody else.
+    `settings`: of the pool, if the same program declares it. `foreseen`: forecasts of the claims. `state`:
+    state id of the stack, from its roster.
     """
 
     pool_namespace: pulumi.Input[str]
@@ -348,7 +348,7 @@ class TenantAccountsArgs:
 
 
 class ClaimedAccount(TypedDict):
-    """Where the Secret of a claimed account is, and the id of the account at its cloud."""
+    """Namespace and name of a claimed account's Secret, and the account's id at its cloud."""
 
     namespace: pulumi.Output[str]
     secretName: pulumi.Output[str]
@@ -358,8 +358,8 @@ class ClaimedAccount(TypedDict):
 class TenantAccounts(pulumi.ComponentResource):
     """Claims of one tenant. Outputs: accounts, slot → {namespace, secretName, accountId}.
 
-    skipped: slot → why its claim is skipped, empty for one that is not. ready: slot → the claim and the
-    rights on what it claimed, for what has to come after them. claims: slot → the claim.
+    `skipped`: slot → why its claim is skipped, empty if it is not. `ready`: slot → the claim and the rights
+    on its account, as dependencies. `claims`: slot → the claim.
     """
 
     TYPE: ClassVar = "credfleet:index:TenantAccounts"
@@ -413,7 +413,7 @@ class TenantAccounts(pulumi.ComponentResource):
         metadata = ObjectMetaArgs(
             name=f"credfleet-reader:{args.tenant}:{wanted.slot}", namespace=args.pool_namespace
         )
-        kept = ["metadata.name"] if wanted.previously else None  # another name would be another object
+        kept = ["metadata.name"] if wanted.previously else None  # a new name would replace the object
         opts = pulumi.ResourceOptions.merge(
             pulumi.ResourceOptions(parent=self, ignore_changes=kept), _named(wanted)
         )
@@ -425,7 +425,7 @@ def _named(claim: ClaimRequest) -> pulumi.ResourceOptions:
 
 
 def _why(reason: Any, foreseen: Any) -> str:
-    """Return why a claim is skipped, or kept from its tenant; empty for one that is neither, or not known."""
+    """Return why a claim is skipped or its account is cut off; empty if neither, or unknown."""
     cut_off = str(foreseen.get("cut", "")) if isinstance(foreseen, dict) else ""
     return in_words(reason) if isinstance(reason, dict) else cut_off
 

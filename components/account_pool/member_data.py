@@ -1,4 +1,4 @@
-"""What the Secret of an account holds, of what its credential says: a JSON object of texts."""
+"""Data of an account's Secret, taken from its credential: a JSON object of strings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def data_fault(what: str, shape: Shape) -> tuple[str, str] | None:
 
 
 def shape_of(content: bytes) -> Shape:
-    """Return what may be told of a credential that is not an entry of the configuration."""
+    """Return the shape of a credential that is not in the configuration."""
     try:
         shape = Credentials({"": content.decode()}).shape("")
     except ValueError:
@@ -46,12 +46,12 @@ def shape_of(content: bytes) -> Shape:
 
 
 def account_data(content: bytes) -> Mapping[str, bytes]:
-    """Return the values of the account's Secret, by key, of a credential that has no fault."""
+    """Return the values of the account's Secret by key, from a valid credential."""
     return {key: str(value).encode() for key, value in json.loads(content).items()}
 
 
 def configured_digest(credentials: Credentials, entry: str, uid: str) -> str | None:
-    """Return what tells an entry from other credentials of a Secret; None for one that cannot be read."""
+    """Return the digest that identifies an entry among credentials of a Secret; None if unreadable."""
 
     def digest(content: bytes) -> str:
         data = account_data(content)

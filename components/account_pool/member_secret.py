@@ -1,7 +1,7 @@
-"""The Secret of an account whose credential is elsewhere: in another Secret, or in Secret Manager.
+"""Secret of an account with an external reference: another Secret, or Secret Manager.
 
-It is labelled as an account that the stack declares; what claims write beside that stays. The path of this
-module and the names of its classes are written into the state of stacks; they never move. Import-pure.
+It has the labels of a declared account; what claims write in addition stays. The path of this module and its
+class names are stored in the state of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from components.projection.provider import MarkedArgs, MarkedProvider, Rendered
 
 
 class MemberSecretProvider(MarkedProvider):
-    """Writes the Secret of an account of what its credential says where it is."""
+    """Writes the Secret of an account from its external reference."""
 
     def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
-        """Return type and values of the Secret; raises ProjectionError for what no account is opened with."""
+        """Return type and values of the Secret; raises ProjectionError for an invalid credential."""
         del recipe
         [content], [place] = contents, places
         if (fault := data_fault("what it names", shape_of(content))) is not None:
@@ -30,7 +30,7 @@ class MemberSecretProvider(MarkedProvider):
 
 
 class MemberSecret(DynamicResource[MarkedArgs]):
-    """The Secret of an account, which follows its credential."""
+    """Secret of an account that follows its credential."""
 
     provider = MemberSecretProvider
 

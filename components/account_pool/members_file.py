@@ -1,8 +1,8 @@
 """Members in CSV: `name,type,accountId` and one column per partition key.
 
-A row that says its credential too is declared as an entry of `members` would be: by `credentialsFrom`, an
-entry of credentials, or by `secret` or `gcpSecret`, where it is; so no credential lies in the file. Any other
-is of an account that exists already: it is checked and never declared, so ten thousand of them are fine.
+A row with a credential is declared like an entry of `members`: with `credentialsFrom`, an entry of
+credentials, or with `secret` or `gcpSecret`, a reference, so the file contains no credentials. Any other row
+is an existing account, which is checked and never declared; ten thousand of them are fine.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ExistingMember(ConfigModel):
 
     @property
     def entry(self) -> dict[str, Any]:
-        """Return what it would be as an entry of `members`."""
+        """Return it as an entry of `members`."""
         return self.model_dump(
             include={"type", "account_id", "partition", "credentials_from", "expires_at"},
             by_alias=True,
@@ -72,7 +72,7 @@ class ExistingMember(ConfigModel):
         )
 
     def declared(self, shared_capacity: int | None = None) -> DeclaredMember:
-        """Return it as a declared one would be; shared_capacity: where it is shared, which no row says."""
+        """Return it as a declared member; `shared_capacity`: if it is shared, which rows do not state."""
         return DeclaredMember.of(
             self.type,
             self.account_id,
@@ -85,9 +85,9 @@ class ExistingMember(ConfigModel):
 def read_members(
     path: Path, partition_keys: Sequence[str] | None
 ) -> tuple[tuple[ExistingMember, ...], tuple[Problem, ...]]:
-    """Read the members of a stack: the rows of a file, or of all files `*.csv` of a folder.
+    """Read the members of a stack: the rows of a file, or of all `*.csv` files of a folder.
 
-    partition_keys: as `read_members_file` has them.
+    `partition_keys`: as in `read_members_file`.
     """
     is_folder = os.path.isdir(path)
     files = sorted(path.glob("*.csv")) if is_folder else [path]
@@ -101,7 +101,7 @@ def read_members(
 
 
 def _unread(folder: Path) -> Iterator[Problem]:
-    """Refuse the files that look like members of a folder, and are not read."""
+    """Yield a problem for each file that looks like one of a folder's members but is not read."""
     for each in sorted(folder.rglob("*")):
         is_hidden = any(part.startswith(".") for part in each.relative_to(folder).parts)
         is_meant = each.suffix.lower() == ".csv" and each.is_file() and not is_hidden
@@ -115,10 +115,10 @@ def _unread(folder: Path) -> Iterator[Problem]:
 def read_members_file(
     path: Path, partition_keys: Sequence[str] | None, *, declares: bool = False
 ) -> tuple[tuple[ExistingMember, ...], tuple[Problem, ...]]:
-    """Read the rows that are well formed, and list what is not; a place is `<file>:<line>`.
+    """Return the valid rows, and the problems of all others; a place is `<file>:<line>`.
 
-    partition_keys: None if they are unknown; then no other column is judged. declares: whether rows may
-    say of what the stack makes their Secrets.
+    `partition_keys`: None if unknown; other columns are then not checked. `declares`: whether rows can have
+    columns for the credential of a declared member.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -153,7 +153,7 @@ def read_members_file(
 def missing_or_different(
     path: Path, namespace: str, partition_keys: Sequence[str], members: Mapping[str, Member]
 ) -> Iterator[tuple[str, Problem]]:
-    """Yield the rows that no member is, or another one than they say; members: of the pool, by name."""
+    """Yield rows without a member, or with a different one; `members`: of the pool, by name."""
     rows, _ = read_members(path, partition_keys)
     for row in (each for each in rows if each.credentials_from is None):
         if row.name not in members:
@@ -164,7 +164,7 @@ def missing_or_different(
 
 
 def differences(row: ExistingMember, live: Member, partition_keys: Sequence[str]) -> Iterator[Problem]:
-    """Yield what a row says otherwise than the labels and annotations of the Secret that it is about."""
+    """Yield the differences between a row and the labels and annotations of its Secret."""
     place = live.place(partition_keys)
     said: Mapping[str, tuple[str | None, str | None]] = {
         "type": (row.type, live.type),
@@ -184,7 +184,7 @@ def differences(row: ExistingMember, live: Member, partition_keys: Sequence[str]
 
 @dataclass(slots=True)
 class _Reading:
-    """A file as far as it is read."""
+    """File with the rows and problems read so far."""
 
     path: Path
     lines: Sequence[str]
@@ -250,7 +250,7 @@ class _Reading:
                 self.problem(line, str(fault["loc"][-1]), *explain(fault), columns=columns)
 
     def problem(self, line: int, column: str, problem: str, fix: str, columns: Sequence[str] = ()) -> None:
-        """Note a problem, with where its field begins."""
+        """Add a problem with the column where its field starts."""
         place = f"{self.path.name}:{line} {column}".rstrip()
         written = self.lines[line - 1] if line <= len(self.lines) else ""
         fields = written.split(",")

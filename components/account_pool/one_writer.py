@@ -1,8 +1,8 @@
-"""Who writes the credential of an account that the stack declares: the stack, or since then a rotation.
+"""Writers of a declared account's credential: the stack, or a later rotation.
 
-A rotation notes on the account which configured credential it replaced. As long as that one is configured,
-what the rotation wrote stays, at a refresh too; once another one is configured, that is written. What anybody
-else wrote is not overwritten before an operator said which of the two is meant.
+A rotation records on the account which configured credential it replaced. While that one stays configured,
+the rotated credential is kept, also by a refresh; a newly configured one is written. Data of any other writer
+is not overwritten until an operator decides which of the two to keep.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _LOOKS: Final = ThreadPoolExecutor(4, thread_name_prefix="credfleet-key")
 
 
 def find_writers(managed: tuple[JsonObject, ...]) -> set[str]:
-    """Return who wrote the data of a Secret as it is, beside the provider that declares it."""
+    """Return the managers that wrote the present data of a Secret, except the declaring provider."""
     names = {str(each.get("manager")) for each in list_data_writes(managed)}
     return {name for name in names if not name.startswith(_DECLARING)}
 
 
 @dataclass(frozen=True, slots=True)
 class DataWriters:
-    """The accounts of a pool as they were seen, and what is configured of them."""
+    """Accounts of a pool as they were read, and the digests of their configured credentials."""
 
     cluster: ClusterTarget
     namespace: str
@@ -52,13 +52,13 @@ class DataWriters:
     configured: Mapping[str, Digest]
 
     def options(self, name: str) -> pulumi.ResourceOptions:
-        """Return how the Secret of an account is declared: as it is, where a rotation wrote it since."""
+        """Return the options of an account's Secret: `data` is ignored if a rotation wrote it since."""
         member = self.seen.get(name)
         if member is None or not (find_writers(member.managed) or KEY_REPLACED in member.annotations):
             return pulumi.ResourceOptions()
 
         async def guard(args: pulumi.ResourceHookArgs) -> None:
-            """Refuse to overwrite what another writer wrote, or take it over."""
+            """Reject overwriting another writer's data, or take it over."""
             data: Any = await pulumi.Output.from_input((args.new_inputs or {}).get("data")).future()
             if isinstance(data, dict):
                 stack, is_preview = pulumi.get_stack(), pulumi.runtime.is_dry_run()
@@ -73,12 +73,12 @@ class DataWriters:
         )
 
     def keeps(self, name: str) -> bool:
-        """Whether an account keeps the credential that a rotation wrote, whatever is configured."""
+        """Return whether an account keeps its rotated credential, whatever is configured."""
         member = self.seen.get(name)
         return member is not None and self._is_kept(name, member.uid, member.annotations)
 
     def _is_kept(self, name: str, uid: str, annotations: Mapping[str, str]) -> bool:
-        """Whether what is configured is what a rotation replaced; so is what is not known."""
+        """Return whether the configured credential is the one that a rotation replaced, or unknown."""
         replaced = annotations.get(KEY_REPLACED)
         digest = self.configured[name](uid) if name in self.configured else None
         return replaced is not None and digest in (None, replaced)
@@ -128,7 +128,7 @@ class DataWriters:
 
 
 def _taken_over(found: JsonObject, data: Mapping[str, str]) -> JsonObject:
-    """Return the patch that writes a configured credential; what is equal to it is no conflict."""
+    """Return the patch that writes a configured credential; equal values cause no conflict."""
     gone = dict.fromkeys((found.get("data") or {}).keys() - data.keys())
     metadata = {
         "resourceVersion": found["metadata"]["resourceVersion"],

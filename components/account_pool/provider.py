@@ -1,8 +1,8 @@
-"""The claim of an account as a dynamic resource: check, diff, create, read, update, delete over the protocol.
+"""Claim of an account as a dynamic resource: check, diff, create, read, update, delete by the protocol.
 
-The path of this module and the names of its classes are written into the state of every stack that claims;
-they never move. Import-pure: this module is imported again in the provider's process, and by every program
-that draws a claim. No credential ever passes here: a claim says which Secret, never what is in it.
+The path of this module and its class names are stored in the state of every stack that claims and must not
+change. Import-pure: the provider's process and every program with a claim import this module. It handles no
+credentials: a claim names a Secret, without its data.
 """
 
 from __future__ import annotations
@@ -51,16 +51,15 @@ _EVERY_SECONDS: Final = 0.2
 class AccountClaimArgs:
     """Arguments of `AccountClaim`.
 
-    namespace: of the pool. type: hyperscaler type. slot: one of several accounts of the tenant, or the
-    consumer's id on a shared account. partition: values of the pool's partition keys, an absent key means
-    members without it.
-    holder: the consumer, the same text whenever the program runs. release_policy, limit: None means the
-    pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it. spill: one
-    more account when those of the slot are full; None means no. required: it fails where it would be skipped.
-    generation: of the slot; the provider finds it (docs/adr/0008-evacuation-by-generations.md).
-    forecast: what it can expect (`ClaimForecast`); None where the pool was not looked at. state: the state of
-    the stack. takes_over: what another state holds under the same name is this one's. previously: the holders
-    of it under former names of its tenant or slot.
+    `namespace`: of the pool. `type`: hyperscaler type. `slot`: one of several accounts of the tenant, or the
+    consumer's id on a shared account. `partition`: values of the pool's partition keys; a missing key selects
+    members without it. `holder`: the consumer, the same string in every run. `release_policy`, `limit`: None
+    means the pool's. `pool_policy`, `pool_limit`: the pool's settings, if the claiming program declares the
+    pool. `spill`: take one more account when those of the slot are full; None means no. `required`: fail
+    instead of being skipped. `generation`: of the slot; filled in by the provider
+    (docs/adr/0008-evacuation-by-generations.md). `forecast`: of the claim (`ClaimForecast`); None if the pool
+    was not read. `state`: state id of the stack. `takes_over`: take over what another state holds under this
+    name. `previously`: its holders under former names of its tenant or slot.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -86,7 +85,7 @@ class AccountClaimArgs:
 
     @classmethod
     def of(cls, request: ClaimRequest, namespace: Input[str]) -> AccountClaimArgs:
-        """Return the inputs of a request; `_request` makes it of them again."""
+        """Return the inputs of a request; inverse of `_request`."""
         return cls(
             namespace=namespace,
             tenant=request.tenant,
@@ -104,9 +103,9 @@ class AccountClaimArgs:
 
 
 class AccountClaimProvider(DynamicProvider):
-    """Claims, moves and releases through the pool. A claim that lost its account is a change.
+    """Claims, moves and releases through the pool. A lost account is reported as a change.
 
-    A new claim that cannot be served is skipped, unless it is required, and tried again when it could be.
+    A new claim that cannot be served is skipped, unless it is required, and retried when it could be served.
     """
 
     args = AccountClaimArgs
@@ -125,29 +124,29 @@ class AccountClaimProvider(DynamicProvider):
     named_by = ("record",)
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return limits that came as floats as the numbers they are, and what is bad of the forecast.
+        """Convert limits from float to int, and add the bad parts of the forecast.
 
-        skipped, so that a preview knows what will wait; doomed, why the update will fail here.
+        `skipped`: lets a preview know what will be skipped; `doomed`: why the update will fail here.
         """
         limits = {key: inputs[key] for key in ("limit", "poolLimit")}
         whole = {k: int(v) for k, v in limits.items() if isinstance(v, float) and v.is_integer()}
         is_waiting = not _olds or not _WAITING.isdisjoint(_olds)
-        state = {"state": _olds.get("state") or inputs.get("state")}  # it stays, whatever stack it moves to
+        state = {"state": _olds.get("state") or inputs.get("state")}  # constant, whatever stack it moves to
         generation = {"generation": _generation(inputs, _olds)}
         expected = (is_waiting and _forecast(inputs)) or {}
         bad = {key: expected[key] for key in _WAITING & expected.keys()}
         return {**inputs, **whole, **state, **generation, **bad}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what no pool could serve."""
+        """Reject what no pool could serve."""
         yield from _failures(inputs)
         yield from _meaningless(inputs)
         yield from _held_elsewhere(inputs, _olds)
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether the account was lost, so that `up` says so, or the pool's policy or limit is another.
+        """Return whether the account was lost, or the pool's policy or limit changed.
 
-        One that was skipped changes when it could be served, or fail, or is skipped for another reason.
+        A skipped claim is stale if it could be served, would fail, or would be skipped for another reason.
         """
         expected = _forecast(news)
         if olds.get("phase") == SKIPPED:
@@ -159,7 +158,7 @@ class AccountClaimProvider(DynamicProvider):
         )
 
     def _is_held(self, olds: Properties, news: Properties) -> bool:
-        """Whether this state holds it by now: a refresh compares with what was seen before it did."""
+        """Return whether this state holds it now; a refresh compares with what was read before the claim."""
         if "doomed" in (_forecast(news) or {}):
             return False
         try:
@@ -174,7 +173,7 @@ class AccountClaimProvider(DynamicProvider):
         )
 
     def _is_agreed_otherwise(self, olds: Properties, news: Properties) -> bool:
-        """Whether the record says otherwise than the pool that is declared; looked at only if it may."""
+        """Return whether the record differs from the declared pool's policy or limit; read only then."""
         policy, limit = _policy(news), _limit(news)
         if news.get("poolPolicy") is None or (policy, limit) == (_policy(olds), _limit(olds)):
             return False
@@ -189,11 +188,11 @@ class AccountClaimProvider(DynamicProvider):
         return True
 
     def create_resource(self, props: Properties) -> Properties:
-        """Claim, or say why not."""
+        """Claim, or record why the claim is skipped."""
         return self._in_pool(props, lambda pool: _claimed_or_skipped(pool, props))
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Move the facts of the claim: its names, its policy, its limit; claim what was skipped."""
+        """Update the claim's names, policy and limit; claim if it was skipped."""
         if olds.get("phase") == SKIPPED:
             return {"skipped": None, **self.create_resource(news)}
 
@@ -217,7 +216,7 @@ class AccountClaimProvider(DynamicProvider):
         return {**_outputs(self._in_pool(news, move)), "reused": olds.get("reused", True)}
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the facts of the claim as they are; one without its account has phase Lost."""
+        """Return the present values of the claim; without its account, phase Lost."""
         if props.get("phase") == SKIPPED:
             return {}
 
@@ -227,23 +226,23 @@ class AccountClaimProvider(DynamicProvider):
             except LostMember:
                 return {"phase": LOST}
             if claimed is None:
-                return {"phase": LOST}  # the state remembers the account, which is asked for again
+                return {"phase": LOST}  # the state keeps the account, which is claimed again
             outputs = {**_outputs(claimed), "reused": props.get("reused", True)}
             return {**_drifted(pool, props, claimed), **outputs}
 
         return self._in_pool(props, look)
 
     def delete_resource(self, _id: str, props: Properties) -> None:
-        """Release, unless this holder has claimed again since, as a replacement has."""
+        """Release, unless this holder has claimed again since, as a replacement does."""
         if props.get("phase") == SKIPPED:
             return
         fence = Fence(props["recordUid"], int(props["sequence"]), props.get("state"))
         self._in_pool(props, lambda pool: pool.release(props["record"], props["holder"], fence=fence))
 
     def _in_pool(self, props: Properties, act: Callable[[Pool], T]) -> T:
-        """Act in the pool; before the host answers, the Events of it are written, a refusal's as well.
+        """Run an operation in the pool, and write its Events, also of rejections, before returning.
 
-        What an admission policy denies is tried again for a while: the same update may have changed it.
+        A denial by an admission policy is retried for a while: the same update might have changed the policy.
         """
         pool = Pool.open(ClusterTarget.parse(self.cluster_of_pool), props["namespace"])
         until = time.monotonic() + _FOLLOWED_SECONDS
@@ -260,8 +259,9 @@ class AccountClaimProvider(DynamicProvider):
 class AccountClaim(DynamicResource[AccountClaimArgs]):
     """Claim of a tenant on an account. Outputs: the name of its Secret, its id, and facts of the claim.
 
-    secret_name: in the pool's namespace. account_id: at its cloud, if the pool owner said it. skipped: why
-    there is no account, {code, place, cause, mend}; None or unknown for a claim that has one or may get it.
+    `secret_name`: in the pool's namespace. `account_id`: at its cloud, if the pool owner set it. `skipped`:
+    why it has no account, {code, place, cause, mend}; None or unknown for a claim that has one or might get
+    one.
     """
 
     provider = AccountClaimProvider
@@ -287,7 +287,7 @@ def _failures(inputs: Properties) -> Iterator[CheckFailure]:
 
 
 def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
-    """Return what no pool could make sense of, in the protocol's words."""
+    """Yield failures for inputs that are invalid in any pool, with the protocol's messages."""
     tenant, account_type, partition = inputs["tenant"], inputs["type"], inputs["partition"]
     if isinstance(tenant, str) and tenant:
         try:
@@ -303,9 +303,9 @@ def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
 
 
 def _held_elsewhere(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-    """Refuse a new claim that is held under its name already, unless this state holds it.
+    """Reject a new claim whose name is already held, unless by this state.
 
-    held: by which state; empty where none is recorded, as in claims of older versions.
+    `held`: holding state; empty if none is recorded, as in claims of older versions.
     """
     held = (_forecast(inputs) or {}).get("held")
     if olds or held is None or inputs.get("takesOver"):
@@ -318,32 +318,32 @@ def _held_elsewhere(inputs: Properties, olds: Properties) -> Iterator[CheckFailu
 
 
 def _forecast(props: Properties) -> ForecastInput | None:
-    """Return what the claim can expect; None where the pool was not looked at, as in older states."""
+    """Return the forecast of the claim; None if the pool was not read, as in older states."""
     known = props.get("forecast")
     return known if isinstance(known, Mapping) else None
 
 
 def _is_lost(expected: ForecastInput, news: Properties) -> bool:
-    """Whether the pool, as this run saw it, no longer holds for this state the account that it claimed."""
+    """Return whether the pool, as read in this run, no longer holds the claimed account for this state."""
     held = expected.get("held")
     return held is None or "doomed" in expected or bool(held and held != news.get("state"))
 
 
 def _code(props: Mapping[str, Any]) -> str | None:
-    """Return the code of why a claim is skipped; None of one that is not."""
+    """Return the code of the reason why a claim is skipped, or None."""
     return (props.get("skipped") or {}).get("code")
 
 
 def _generation(inputs: Properties, olds: Properties) -> int | None:
-    """Return the generation of the slot: as it was seen, else as it was; None for the first."""
+    """Return the generation of the slot from the forecast, otherwise the former one; None for the first."""
     known = (_forecast(inputs) or {}).get("generation", olds.get("generation"))
     return int(known or 0) or None
 
 
 def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
-    """Claim, unless what is free was foretold to others: then a preview would have named the wrong one.
+    """Claim, unless the forecast gives the free accounts to other claims, as the preview reported.
 
-    A holder that has another account is replacing it, and never gives it up for a skip.
+    A holder with another account is replacing it, and must not lose it by a skip.
     """
     request, expected = _request(props), _forecast(props) or {}
     if _code(expected) in LEFT_TO_OTHERS:
@@ -362,7 +362,7 @@ def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
 
 
 def _moved(pool: Pool, request: ClaimRequest) -> Claimed | None:
-    """Return the claim if it had another name, which no state remembers."""
+    """Return the claim if it had another name that no state records."""
     for holder in request.previously:
         if (moved := pool.move(request, pool.record_of(request.under(holder)), holder)) is not None:
             return moved
@@ -398,13 +398,13 @@ def _policy(props: Properties) -> Policy | None:
 
 
 def _limit(props: Properties) -> int | None:
-    """Return the limit that is meant: 0 for none, None for what the pool's ConfigMap says."""
+    """Return the effective limit: 0 means no limit, None means that of the pool's ConfigMap."""
     stated = props.get("limit") or (props.get("poolLimit") or 0 if props.get("poolPolicy") else None)
     return None if stated is None else int(stated)
 
 
 def _drifted(pool: Pool, props: Properties, claimed: Claimed) -> Properties:
-    """Return the facts as they are now, where they are not what the inputs mean."""
+    """Return the present values that differ from the inputs."""
     drifted: Properties = {}
     if (_policy(props) or pool.settings.policy) != claimed.policy:
         drifted["releasePolicy"] = str(claimed.policy)

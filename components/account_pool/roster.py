@@ -1,8 +1,8 @@
-"""The roster of a pool: refuses, already in a preview, to take away members that are in use.
+"""Roster of a pool: rejects updates that take away members in use, even in a preview.
 
-Only a dynamic resource's check sees old and new inputs together (`components/dynamic.py`). It looks
-at metadata, writes nothing, and every Secret of the pool depends on it. The path of this module and the names
-of its classes are written into the state of stacks; they never move. Import-pure.
+Only the check of a dynamic resource sees old and new inputs together (`components/dynamic.py`). It reads
+metadata and writes nothing; every Secret of the pool depends on it. The path of this module and its class
+names are stored in the state of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ from components.errors import CredfleetError, Misconfigured, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRosterArgs:
-    """What a stack declares of a pool; everything is known before an update.
+    """Pool as a stack declares it; all values are known before an update.
 
-    A change of the pool's capacity is none here: it is held against what the pool says now.
-    elsewhere: another stack declares the pool, and this one only claims; None where it declares it.
-    consumers: name → what it may, as the pool's ConfigMap says it, against which they are held.
-    owner: in whose name the stack claims, the same text whenever the program runs.
-    renamed: a tenant's former name → its name.
-    made: members whose Secrets an update saw. lost: members without Secrets whose accounts were declared
-    before, and under which names. The provider finds both.
+    The pool's capacity is not compared with the former inputs, but with the pool's present settings.
+    `elsewhere`: another stack declares the pool, and this one only claims; None if this one declares it.
+    `consumers`: name → permissions, compared with the pool's ConfigMap. `owner`: holder id of the stack, the
+    same string in every run. `renamed`: former tenant name → new name. `made`: members whose Secrets an
+    update saw. `lost`: members without Secrets whose accounts were declared before → their former names. The
+    provider fills in both.
     """
 
     namespace: str
@@ -63,7 +62,7 @@ class PoolRosterArgs:
 
     @classmethod
     def of(cls, declared: Declaration, owner: str, *, elsewhere: bool = False) -> PoolRosterArgs:
-        """Return the properties of a declaration."""
+        """Return the inputs for a declaration."""
         said = declared.settings
         return cls(
             namespace=declared.namespace,
@@ -80,13 +79,13 @@ class PoolRosterArgs:
 
 
 class PoolRosterProvider(DynamicProvider):
-    """Compares what was declared with what is declared now."""
+    """Compares the former and the new declaration."""
 
     args = PoolRosterArgs
     outputs = ("state",)
 
     def prepare(self, inputs: Properties, olds: Properties) -> Properties:
-        """Note which members have Secrets, and which lost them; a pool that is unseen tells neither."""
+        """Add which members have Secrets and which lost them; neither if the pool cannot be read."""
         old, new, made = _declaration(olds), _declaration(inputs), olds.get("made") or ()
         if old is None or new is None or old.namespace != new.namespace or not new.members:
             return inputs
@@ -98,14 +97,14 @@ class PoolRosterProvider(DynamicProvider):
         return {**inputs, "made": seen or None, "lost": dict(find_lost(old, new, snapshot)) or None}
 
     def is_stale(self, _olds: Properties, news: Properties) -> bool:
-        """Whether members have to be created again, which the program is to know."""
+        """Return whether members must be recreated, which the program must know."""
         return bool(news.get("lost"))
 
     def failures(self, inputs: Properties, olds: Properties) -> Sequence[CheckFailure]:
-        """Refuse what members in use would lose.
+        """Reject changes that take away members in use.
 
-        A cluster that cannot be seen is no reason to refuse a preview: an update looks again. A pool that was
-        seen and makes no sense is one.
+        An unreachable cluster does not fail a preview, because the update checks again. A pool that was read
+        and is invalid does.
         """
         see = cache(self._census)
         try:
@@ -124,7 +123,7 @@ class PoolRosterProvider(DynamicProvider):
         return failures
 
     def _warn_of_another_stack(self, olds: Properties, news: Properties) -> None:
-        """Say what an update would only come to half-way, at the namespace; a lost state looks the same."""
+        """Warn about a pool of another stack, on whose namespace the update would fail halfway."""
         namespace = str(news["namespace"])
         if _declaration(olds) is not None or news.get("elsewhere"):
             return
@@ -137,7 +136,7 @@ class PoolRosterProvider(DynamicProvider):
             )
 
     def _narrowed(self, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:
-        """Refuse a capacity of the whole pool under which accounts in use do not go."""
+        """Yield problems if the new default capacity is too small for accounts in use."""
         if news.get("sharedCapacity") is None:
             return
         capacity = int(news["sharedCapacity"])
@@ -147,7 +146,7 @@ class PoolRosterProvider(DynamicProvider):
             yield from narrowed_all(former, capacity, see(str(news["namespace"])))
 
     def _refuse_other_words(self, inputs: Properties, see: Callable[[str], PoolSnapshot]) -> None:
-        """Raise Misconfigured where another stack declares no pool, or one with other labels."""
+        """Raise Misconfigured if the other stack declares no pool, or one with other label names."""
         namespace = str(inputs["namespace"])
         settings = Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), namespace)
         if settings is None and not see(namespace).members:
@@ -166,15 +165,15 @@ class PoolRosterProvider(DynamicProvider):
             )
 
     def name(self, _state: Properties) -> str:
-        """Return the one name of a roster."""
+        """Return the constant name of a roster."""
         return "roster"
 
     def create_resource(self, _props: Properties) -> Properties:
-        """Name the state that this roster is in, before anything is claimed for it."""
+        """Create the state id of this roster, before anything is claimed with it."""
         return {"state": uuid.uuid4().hex}
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Look once more, now that it counts; nothing in the cluster has changed yet."""
+        """Check again before the update; nothing in the cluster has changed yet."""
         try:
             problems = [*_problems(olds, news, cache(self._census))]
         except CredfleetError as error:
@@ -195,7 +194,7 @@ class PoolRosterProvider(DynamicProvider):
 
 
 class PoolRoster(DynamicResource[PoolRosterArgs]):
-    """The members a stack declares. Everything that holds their credentials depends on it."""
+    """Members that a stack declares. All resources with their credentials depend on it."""
 
     provider = PoolRosterProvider
 
@@ -206,7 +205,7 @@ class PoolRoster(DynamicResource[PoolRosterArgs]):
 
 
 def _problems(olds: Properties, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:
-    """Return what members in use would lose, and which new ones the pool has under another name."""
+    """Yield what users of members would lose, and new members that exist under another name."""
     old, new = _declaration(olds), _declaration(news)
     if new is None:
         return
@@ -218,7 +217,7 @@ def _problems(olds: Properties, news: Properties, see: Callable[[str], PoolSnaps
 
 
 def _tell_who_keeps(news: Properties, see: Callable[[str], PoolSnapshot]) -> None:
-    """Say who has what the consumers that are declared would not be given, while the pool names others."""
+    """Warn about claims that new consumers would not be granted, while the pool names other consumers."""
     if news.get("consumers") and not news.get("elsewhere"):
         snapshot, named = see(str(news["namespace"])), sorted(news["consumers"].items())
         consumers = tuple(Consumer.parse(name, said) for name, said in named)
@@ -242,7 +241,7 @@ def _member_properties(member: DeclaredMember) -> Properties:
 
 
 def _declaration(props: Properties) -> Declaration | None:
-    """Read a declaration back; None when there was none, as at the first update."""
+    """Parse a declaration; None if there was none, as in the first update."""
     if not props.get("namespace"):
         return None
     return Declaration(

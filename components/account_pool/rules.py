@@ -1,8 +1,8 @@
-"""Which pool serves a plan: rules such as `gcp(PR=cf-sa30) -> PR, HR`, the most specific one wins.
+"""Rules that choose the pool of a plan: `gcp(PR=cf-sa30) -> PR, HR`; the most specific rule wins.
 
-A rule is a plan, optional inputs it asks for (`PR` platform region, `HR` hyperscaler region), and optional
-outputs: `EU` (an account under EU access), `S` (a shared account), `PR` and `HR` (the region becomes a suffix
-of the type). Blanks mean nothing.
+A rule has a plan, optional inputs that must match (`PR` platform region, `HR` hyperscaler region), and
+optional outputs: `EU` (account with EU access), `S` (shared account), `PR` and `HR` (the region becomes a
+suffix of the type). Whitespace is ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OUTPUTS: Final = ("EU", "S", "PR", "HR")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a slot asks for: a plan, where it runs, and the cloud if the plan leaves the choice."""
+    """What a slot requests: a plan, regions, and a cloud if the plan runs on any."""
 
     plan: str
     platform_region: str | None = None
@@ -52,9 +52,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The pool that serves a request: the members' type, and whether under EU access or shared.
+    """Pool that serves a request: the members' type, and whether with EU access or shared.
 
-    rule: the position of the rule that chose it, None when the type was asked for.
+    `rule`: index of the rule that chose it, None if the type was requested.
     """
 
     type: str
@@ -65,7 +65,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a rule cannot stand, or a request finds no pool. `rule` is its position, None for a request."""
+    """Why a rule is invalid, or a request has no pool. `rule`: its index, None for a request."""
 
     problem: str
     fix: str
@@ -86,17 +86,17 @@ class _Rule:
 
 
 class _RuleError(ValueError):
-    """A rule that cannot be read."""
+    """Rule that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """Rules that are well formed and of which never two fit a request equally well."""
+    """Valid rules, of which no two match a request equally well."""
 
     rules: tuple[_Rule, ...]
 
     def choose(self, request: Request) -> Pool | Fault:
-        """Return the pool for a request: of the rules that match, the one that asks for most."""
+        """Return the pool for a request: of the matching rules, the one with most inputs."""
         rule = max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
         if rule is None:
             return Fault(
@@ -129,7 +129,7 @@ class Ruleset:
 
 
 def read_rules(texts: Sequence[str], plans: Mapping[str, str] = PLANS) -> tuple[Ruleset, tuple[Fault, ...]]:
-    """Read a set of rules; with any fault the set is empty, and every fault is listed. plans: with clouds."""
+    """Parse rules; with any fault the set is empty, and all faults are listed. `plans`: plan → cloud."""
     rules: list[_Rule] = []
     unreadable: list[Fault] = []
     for position, text in enumerate(texts):
@@ -192,7 +192,7 @@ def _expect_attribute(key: str, known: Sequence[str], taken: Collection[str]) ->
 
 
 def _duplicates(rules: Sequence[_Rule]) -> Iterator[Fault]:
-    """Yield each rule that asks for the same as one before it: outputs do not tell two rules apart."""
+    """Yield each rule with the same plan and inputs as an earlier one; outputs do not distinguish rules."""
     first: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
     for rule in rules:
         original = first.setdefault((rule.plan, frozenset(rule.inputs.items())), rule.position)
@@ -202,7 +202,7 @@ def _duplicates(rules: Sequence[_Rule]) -> Iterator[Fault]:
 
 
 def _ambiguities(rules: Sequence[_Rule]) -> Iterator[Fault]:
-    """Yield pairs that fit one request equally well: one asks for PR only, the other for HR only."""
+    """Yield pairs that match a request equally well: one has only PR, the other only HR."""
     stated = [(rule.plan, rule.inputs) for rule in rules]
     for one, other in combinations(rules, 2):
         both = {**one.inputs, **other.inputs}

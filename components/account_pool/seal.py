@@ -1,8 +1,8 @@
-"""The seal of a pool: as long as an account is in use, nothing of the pool is deleted.
+"""Seal of a pool: while an account is in use, nothing of the pool is deleted.
 
-It depends on everything the pool is made of, so a destroy comes to it first, and past it only when no one
-would lose an account; then it lets the namespace go as well (`namespace_manifests`). The path of this module
-and the names of its classes are written into the state of stacks; they never move. Import-pure.
+It depends on everything in the pool, so a destroy deletes it first, which fails if a tenant would lose an
+account; otherwise it also unlocks the namespace (`namespace_manifests`). The path of this module and its
+class names are stored in the state of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _EVERY_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSealArgs:
-    """namespace: of the pool. allow_destroy: dirty accounts may go uncleaned."""
+    """`namespace`: of the pool. `allow_destroy`: dirty accounts can be deleted uncleaned."""
 
     namespace: Input[str] = field(metadata=IDENTITY)
     allow_destroy: Input[bool] = False
 
 
 class PoolSealProvider(DynamicProvider):
-    """Does nothing until the pool may be thrown away, or is to be deleted."""
+    """Acts only when destroying becomes allowed, or the pool is deleted."""
 
     args = PoolSealArgs
     named_by = ("namespace",)
 
     def create_resource(self, props: Properties) -> Properties:
-        """Keep the namespace, which a destroy that ended early may have let go."""
+        """Lock the namespace, which an interrupted destroy might have unlocked."""
         _annotate(ClusterTarget.parse(self.cluster), str(props["namespace"]), None)
         return {}
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Wait until the API server knows that the accounts may go: what deletes them may come at once."""
+        """Wait until the API server's policies allow deleting accounts, which might follow immediately."""
         if news["allowDestroy"] and not olds.get("allowDestroy"):
             target, namespace = ClusterTarget.parse(self.cluster), str(news["namespace"])
             kept = next(list_blocked(Pool.snapshot(target, namespace), namespace, allow_destroy=False), None)
@@ -57,7 +57,7 @@ class PoolSealProvider(DynamicProvider):
         return {}
 
     def delete_resource(self, _id: str, props: Properties) -> None:
-        """Let the pool go, unless an account in it is blocked, or only the cluster has a credential."""
+        """Allow deleting the pool, unless an account is blocked, or only the cluster has a credential."""
         namespace, may_be_thrown_away = str(props["namespace"]), bool(props.get("allowDestroy"))
         target = ClusterTarget.parse(self.cluster)
         try:
@@ -79,7 +79,7 @@ class PoolSealProvider(DynamicProvider):
 
 
 def _annotate(target: ClusterTarget, namespace: str, unsealed: str | None) -> None:
-    """Say on a namespace whether it may go, if it is there."""
+    """Set on a namespace, if it exists, whether it can be deleted."""
     body = {"metadata": {"annotations": {UNSEALED: unsealed}}}
     place, path = f"Namespace {namespace}", f"/api/v1/namespaces/{quote(namespace, safe='')}"
     try:
@@ -95,7 +95,7 @@ def _annotate(target: ClusterTarget, namespace: str, unsealed: str | None) -> No
 
 
 def _await_permission(target: ClusterTarget, namespace: str, member: str) -> None:
-    """Wait until no admission policy would keep an account; another owner's may always."""
+    """Wait until no admission policy denies deleting an account; other policies are ignored."""
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(member, safe='')}?dryRun=All"
     until = time.monotonic() + _TAKEN_UP_SECONDS
     while time.monotonic() < until:
@@ -106,6 +106,6 @@ def _await_permission(target: ClusterTarget, namespace: str, member: str) -> Non
 
 
 class PoolSeal(DynamicResource[PoolSealArgs]):
-    """Stands before everything a pool is made of when the pool is to be deleted."""
+    """Guard that a destroy deletes before everything else of the pool."""
 
     provider = PoolSealProvider

@@ -1,4 +1,4 @@
-"""What `credfleet:accountPool` and the `accounts` of a tenant hold: members, who may use them, claims."""
+"""Models of `credfleet:accountPool` and of a tenant's `accounts`: members, subjects, claims."""
 
 from __future__ import annotations
 
@@ -92,17 +92,17 @@ class Slot(ConfigModel):
     ] = optional("Copy of its Secret in the tenant's namespace, or just its name.")
 
     def pool(self, rules: Ruleset) -> Pool | Fault:
-        """Return which pool serves it."""
+        """Return the pool that serves it, or why there is none."""
         if self.type is not None:
             return Pool(self.type, eu_access=False, shared=False)
         return rules.choose(Request(self.plan or "", self.region, self.hyperscaler_region, self.hyperscaler))
 
     def partition_in(self, pool: Pool) -> dict[str, str]:
-        """Return the partition it asks for, with what the rules add."""
+        """Return its partition, including what the rules add."""
         return {**self.partition, **({EU_ACCESS: "true"} if pool.eu_access else {})}
 
     def claim_on(self, pool: Pool, tenant: str, slot: str, holder: str) -> ClaimRequest:
-        """Make the claim of a tenant's slot on the pool that serves it."""
+        """Return the claim of a tenant's slot on the pool that serves it."""
         return ClaimRequest(
             tenant=tenant,
             type=pool.type,
@@ -146,7 +146,7 @@ class Member(ConfigModel):
 
     @property
     def declared(self) -> DeclaredMember:
-        """The member without its data."""
+        """Member without its data."""
         member = DeclaredMember.of(
             self.type,
             self.account_id,
@@ -185,7 +185,7 @@ class Labels(ConfigModel):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """The labels that are not called as credfleet calls them, by what they say."""
+        """Labels whose key differs from credfleet's, by setting name."""
         given = self.model_dump(by_alias=True)
         return {name: key for name, key in given.items() if key is not None and key != NAMED.get(name)}
 
@@ -322,7 +322,7 @@ class AccountPool(ConfigModel):
     @model_validator(mode="before")
     @classmethod
     def _leaves_the_pool_to_its_stack(cls, given: Any) -> Any:
-        """Take the namespace from the other stack's pool, of which nothing else may be said here."""
+        """Take the namespace from the other stack's pool; its own keys are not allowed here."""
         if not isinstance(given, dict) or "from" not in given:
             return given
         if others := sorted(key for key in given if key not in OF_CONSUMERS):
@@ -336,7 +336,7 @@ class AccountPool(ConfigModel):
 
     @property
     def config_map(self) -> PoolConfigMap:
-        """What the pool says about itself."""
+        """Settings of the pool for its ConfigMap."""
         return PoolConfigMap(
             self.partition_keys,
             self.release_policy,
@@ -354,21 +354,21 @@ class AccountPool(ConfigModel):
 
     @property
     def is_in_other_cluster(self) -> bool:
-        """Whether it is in another cluster than the stack's."""
+        """Whether it is in a cluster other than the stack's."""
         return self.from_ is not None and self.from_.cluster is not None
 
     @property
     def ruleset(self) -> Ruleset:
-        """The rules as read; empty when one is bad."""
+        """Parsed rules; empty if one is invalid."""
         return self.read_rules()[0]
 
     def read_rules(self) -> tuple[Ruleset, tuple[Fault, ...]]:
-        """Read the rules, for Kyma's plans and its own, and list what is wrong with them."""
+        """Parse the rules, for Kyma's plans and the pool's own, and return their faults."""
         return read_rules(self.rules, {**PLANS, **self.plans})
 
     @property
     def owners(self) -> Mapping[str, str]:
-        """Whose a namespace is that holds the pool, or ServiceAccounts with rights in it."""
+        """Namespaces of the pool and of ServiceAccounts with rights in it → owner."""
         may_bring = {f"tenant {name}": subjects for name, subjects in self.bringers.items()}
         may = may_bring | {"who may clean accounts": self.cleaners, "who may claim accounts": self.claimers}
         found = {each.namespace: whose for whose, those in may.items() for each in those if each.namespace}
@@ -380,6 +380,6 @@ class AccountPool(ConfigModel):
             yield self.namespace, name, config_path("accountPool", "members", name)
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
-        """Yield where the credentials of the members are."""
+        """Yield the credential sources of the members."""
         for name, member in self.members.items():
             yield config_path("accountPool", "members", name, "credentialsFrom"), member.credentials_from

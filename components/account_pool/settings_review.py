@@ -1,4 +1,4 @@
-"""What the settings of a pool cannot know alone: references, and what two entries may not share."""
+"""Checks of a pool's settings across entries: references, and values that must be unique."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _LONGEST_ID: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Names as the configuration states them, whether or not their entries are well formed.
+    """Names in the configuration, including those of invalid entries.
 
-    A reference to an entry with a fault is no fault of its own. rows: the places of members in files.
+    A reference to an invalid entry is not another fault. `rows`: places of the members from files.
     """
 
     tenants: Collection[str]
@@ -63,7 +63,7 @@ PROTECTED: Final = (
 def review_pool(
     pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, context: ReviewContext
 ) -> Problems:
-    """Check rules, limits, members and what they refer to; of another stack's pool, the rules alone."""
+    """Check rules, limits, members and references; for another stack's pool, only the rules."""
     for fault in pool.read_rules()[1]:
         yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.problem, fault.fix)
     if pool.from_ is not None:
@@ -111,7 +111,7 @@ def review_pool(
 
 
 def _review_new_keys(pool: AccountPool, types: Collection[str]) -> Problems:
-    """Ask for all that changes a key between tenants, and keeps an account from going without that."""
+    """Check that keys can be changed between tenants, and that the API server enforces it."""
     place = config_path("accountPool", "newKeys")
     if pool.new_keys and not pool.admission_policy:
         yield Problem(
@@ -130,14 +130,14 @@ def _review_new_keys(pool: AccountPool, types: Collection[str]) -> Problems:
 
 
 def _list_types(pool: AccountPool, types: Collection[str], context: ReviewContext) -> set[str]:
-    """Return the clouds, and every type that something names. types: of members."""
+    """Return the clouds, and all types that are named somewhere. `types`: of members."""
     of_slots = {slot.type for slot in context.accounts.values() if slot.type}
     of_consumers = {name for one in pool.consumers.values() for name in (*one.types, *one.quotas)}
     return {*HYPERSCALERS, *types, *of_slots, *of_consumers}
 
 
 def _is_misspelt(name: str, named: Collection[str]) -> bool:
-    """Whether no account can be of a type: one that is imported or brought is of any type of a cloud."""
+    """Return whether no account can have a type: imported or brought ones can have any type of a cloud."""
     return name not in named and hyperscaler_of(name) is None
 
 
@@ -186,7 +186,7 @@ def review_accounts(
     stated: Stated,
     context: ReviewContext,
 ) -> Problems:
-    """Check that each account a tenant asks for could ever be claimed. tenants: name → slot → claim."""
+    """Check that each requested account could be claimed. `tenants`: name → slot → claim."""
     supply = None if pool is None else _Supply.of(pool, existing, stated, context)
     for name, accounts in tenants.items():
         if supply is None and accounts and context.whole("accountPool"):
@@ -204,9 +204,9 @@ def review_accounts(
 
 @dataclass(frozen=True, slots=True)
 class _Supply:
-    """What accounts are asked of. rules, keys: None when one is bad. whole: no member has a fault.
+    """Accounts that can be claimed. `rules`, `keys`: None if one is invalid. `whole`: all members are valid.
 
-    bringing: tenants who may bring accounts.
+    `bringing`: tenants that can bring accounts.
     """
 
     rules: Ruleset | None
@@ -235,7 +235,7 @@ class _Supply:
         )
 
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
-        """Whether any member could go to the tenant, or it may bring one itself."""
+        """Return whether a member could serve the tenant, or the tenant can bring one."""
         if tenant in self.bringing and not pool.shared:
             return True
         values = tuple((key, partition.get(key)) for key in sorted(self.keys or ()))
@@ -248,7 +248,7 @@ class _Supply:
 
 
 def _declared(member: Member | ExistingMember) -> Iterable[DeclaredMember]:
-    """Return what a member is: one that another process made is dedicated or shared, which no row says."""
+    """Return the member as declared; a row might be dedicated or shared, which rows do not state."""
     if isinstance(member, Member):
         return (member.declared,)
     return (member.declared(), member.declared(shared_capacity=1))
@@ -325,7 +325,7 @@ def review_identities(
     existing: Sequence[ExistingMember],
     rows: Mapping[str, str] = MappingProxyType({}),
 ) -> Problems:
-    """Refuse two members with one name or one account. rows: the places of members that stand in files."""
+    """Reject two members with the same name or account. `rows`: places of members from files."""
     accounts: dict[str, str] = {}
     for name, member in members.items():
         place = config_path("accountPool", "members", name)
@@ -343,7 +343,7 @@ def review_identities(
 def review_protected(
     settings: PoolConfigMap, members: Mapping[str, Member], rows: Iterable[ExistingMember]
 ) -> Problems:
-    """Refuse accounts that are never given out."""
+    """Reject accounts that are never given out."""
     for name, member in members.items():
         if settings.protects(member.account_id):
             yield Problem(config_path("accountPool", "members", name, "accountId"), *PROTECTED)
@@ -368,7 +368,7 @@ def _claim_account(accounts: dict[str, str], place: str, member: Member | Existi
 
 
 def _id_fault(member: Member | ExistingMember) -> tuple[str, str] | None:
-    """Return why the id of an account is that of another cloud, or not spelt as its own does, and the fix."""
+    """Return why an account id is of another cloud or has a wrong format, and the fix."""
     id_, cloud = member.account_id, hyperscaler_of(member.type)
     if _ROUNDED.fullmatch(id_):
         return (
@@ -389,7 +389,7 @@ def _id_fault(member: Member | ExistingMember) -> tuple[str, str] | None:
 
 
 def _unknown_partitions(place: str, partition: Iterable[str], keys: Collection[str] | None) -> Problems:
-    """Refuse keys that are none of the pool's; keys: None if they are unknown."""
+    """Reject keys that the pool does not have; `keys`: None if unknown."""
     for key in partition:
         if keys is not None and key not in keys:
             yield Dangling(

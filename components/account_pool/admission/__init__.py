@@ -1,1 +1,1 @@
-"""Who may write what in a pool: the transitions that the API server allows, and the roles they need."""
+"""Admission of writes in a pool: the transitions that the API server allows, and the required roles."""

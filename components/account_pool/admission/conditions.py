@@ -1,4 +1,4 @@
-"""What the state machines of a pool share: fields of all objects, and common conditions."""
+"""Shared parts of the pool's state machines: fields of all objects, and common conditions."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ BLOCKING: Final = (OWNERS, KEEPERS, LOCKED)
 
 
 def join_and(conditions: Iterable[str]) -> str:
-    """Return the CEL of whether all hold, a condition a line."""
+    """Return a CEL conjunction, one condition per line."""
     return " &&\n".join(conditions)
 
 
 def join_or(conditions: Iterable[str]) -> str:
-    """Return the CEL of whether one holds, a condition a line."""
+    """Return a CEL disjunction, one condition per line."""
     return " ||\n".join(conditions)
 
 
 def cel_number(text: str) -> str:
-    """Return the CEL of the number that a text is, else 0."""
+    """Return CEL that parses a string as a number, or 0."""
     return f"{text}.matches('^[0-9]{{1,18}}$') ? int({text}) : 0"
 
 
 def has_any_key(part: ObjectPart, keys: Sequence[str]) -> str:
-    """Return the CEL of whether the object has one of these keys, before or after."""
+    """Return CEL for whether the object has one of these keys, before or after the write."""
     path = ".?".join(part.path[1:])
     return join_or(
         f"({moment} != null && {list(keys)}.exists(key, key in {moment}.metadata.?{path}.orValue({{}})))"
@@ -71,12 +71,12 @@ COMPARED: Final = 500
 
 
 def json_form(entry: str) -> str:
-    """Return the form of a JSON object of such entries, as the protocol writes one."""
+    """Return the regular expression of a JSON object with such entries, as the protocol writes it."""
     return f"[{{]({entry}(, {entry})*)?[}}]"
 
 
 def compare_entries(one: Field, entry: str, noun: str) -> dict[str, str]:
-    """Return variables of CEL about the entries of a JSON object: which were added, which removed."""
+    """Return CEL variables with the added and removed entries of a JSON object."""
     old, new, too_many = f"variables.old{noun}", f"variables.new{noun}", f"variables.tooMany{noun}"
     return {
         **{

@@ -1,4 +1,4 @@
-"""Who may write the accounts of a pool; the letters are steps of docs/design/claim-protocol.md."""
+"""Transitions of a pool's accounts; the letters are steps of docs/design/claim-protocol.md."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ _UNMARKS: Final = (*_FREES[:3], "failsCleaning", "endsCleaning", "quarantinesUnc
 
 
 def _renew(types: Sequence[str], listed: Mapping[str, Transition]) -> dict[str, Transition]:
-    """Return the transitions of a pool whose accounts of these types are free only with another key.
+    """Return the transitions of a pool in which these types become free only with a new key.
 
-    A cleaner may do to keys what operators may. With another credential it marks the account as changed by
-    its run, and until that is over no other is written.
+    A cleaner can rotate keys as operators can. With the new credential it marks the account as changed by its
+    run, and no other credential is written until the run ends.
     """
     type_, named = "variables.oldType.orValue('')", sorted(types)
     renewed = Condition(
@@ -126,9 +126,9 @@ def _amend(one: Transition, new: Mapping[Field, AllowedValues], *when: Condition
 
 
 def build_member_machine(partition_keys: Sequence[str], new_keys: Sequence[str] = ()) -> StateMachine:
-    """Return the state machine of the accounts of a pool that is divided by these labels.
+    """Return the state machine of the accounts of a pool with these partition keys.
 
-    new_keys: types whose accounts get another key between tenants.
+    `new_keys`: types whose accounts get a new key between tenants.
     """
     parts = [Field(f"{PART}{number}", LABELS, BY_STACK, key) for number, key in enumerate(partition_keys)]
     fields = (

@@ -1,13 +1,13 @@
-"""What the API server itself refuses in a pool: the state machines of `transitions.py` as CEL, in manifests.
+"""Admission policies of a pool: the state machines of `transitions.py` as CEL, in manifests.
 
-The protocol keeps its own promises; these keep all others from breaking them: kubectl, another controller, a
-program with a fault. They are in force about a second after they were written. A write passes when one
-transition allows all that it changes, so a refusal names what was changed and by which transition it may not.
-An object is judged by what it was and by what it becomes, so none is taken out of sight. Who may do what is
-asked of RBAC, by virtual verbs on `accounts` in group `credfleet.io`.
+They protect the protocol's invariants from every other writer: kubectl, other controllers, faulty programs.
+They take effect about one second after they are written. A write is accepted if one transition allows all of
+its changes, so a denial names the changed field and the transitions that can change it. An object is judged
+by its old and new content, so it cannot leave the policies' scope. RBAC decides who can do what, by virtual
+verbs on `accounts` in group `credfleet.io`.
 
-Each transition is a variable of CEL under its name, each condition of it a line; `kubectl get
-validatingadmissionpolicy -o yaml` shows them so.
+Each transition is a CEL variable of its name, with one condition per line; `kubectl get
+validatingadmissionpolicy -o yaml` shows them.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _OPERATIONS: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE", "DELETE")
 def admission_manifests(
     namespace: str, settings: PoolConfigMap, *, allow_destroy: bool = False
 ) -> tuple[JsonObject, ...]:
-    """Draw the policies of the pool in a namespace, each before the binding that puts it into force.
+    """Render the policies of the pool in a namespace, each followed by its binding.
 
-    allow_destroy: the pool may be thrown away, so nothing is kept from being deleted.
+    `allow_destroy`: the pool is disposable, so deletions are not restricted.
     """
     operations = _OPERATIONS[:2] if allow_destroy else _OPERATIONS
     manifests: list[JsonObject] = []
@@ -65,9 +65,9 @@ def admission_manifests(
 
 
 def namespace_manifests(namespace: str) -> tuple[JsonObject, JsonObject]:
-    """Draw the policy that keeps the namespace until the pool's seal lets it go, before its binding.
+    """Render the policy that protects the namespace until the seal unlocks it, followed by its binding.
 
-    It reads no records as its parameters: an API server that once had no such binding never sees another
+    It does not use records as parameters: an API server that once had no such binding never sees another
     record, and allows the deletion (kubernetes/kubernetes#130887).
     """
     validation = {
@@ -83,7 +83,7 @@ def namespace_manifests(namespace: str) -> tuple[JsonObject, JsonObject]:
 
 
 def _render_reach(resource: str, operations: Sequence[Operation]) -> JsonObject:
-    """Return which writes a policy judges; one that cannot be judged is refused."""
+    """Return the scope of a policy; a write that cannot be evaluated is denied."""
     rule = {
         "apiGroups": [""],
         "apiVersions": ["v1"],
@@ -132,7 +132,7 @@ def _render_variables(machine: StateMachine) -> dict[str, str]:
 
 
 def _pick_used(variables: Mapping[str, str], validations: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return the variables that validations read, each after those it reads itself."""
+    """Return the variables used by the validations, each after its own dependencies."""
     picked: dict[str, JsonObject] = {}
 
     def pick(expression: str) -> None:
@@ -174,8 +174,8 @@ def _render_validation(operation: Operation, ways: Iterable[str], message: str, 
 def _render_pair(machine: str, namespace: str, spec: JsonObject) -> tuple[JsonObject, JsonObject]:
     """Render a policy and its binding.
 
-    The name says what the policy contains, so another version is another object. The preview of an update
-    would mix the variables of both, and the API server refuses that.
+    The name contains a hash of the policy, so each version is a new object. A preview of an update in place
+    would mix the variables of both versions, and the API server rejects that.
     """
     name = f"credfleet-{machine}.{namespace}"
     version = f"{name}.{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]}"
@@ -196,7 +196,7 @@ def _render_pair(machine: str, namespace: str, spec: JsonObject) -> tuple[JsonOb
 
 
 def _render_transition(transition: Transition, machine: StateMachine) -> str:
-    """Return whether a write is this transition, below what it does in words."""
+    """Return CEL for whether a write is this transition, with its description as a comment."""
     touched = [each.name for each in machine.fields if each in transition.new or each in transition.drops]
     freezes = len(touched) < len(machine.fields) and transition.on != "DELETE"
     who = " || ".join(f"variables.may{verb.capitalize()}" for verb in transition.by)
@@ -224,7 +224,7 @@ def _ask_authorizer(verb: Verb) -> str:
 
 
 def _holds(one: Field, age: str, values: AllowedValues, machine: StateMachine) -> str:
-    """Return whether a field holds what it may; one without a key can only be required to be absent."""
+    """Return CEL for whether a field has an allowed value; one without a key can only be absent."""
     if one.key is not None:
         return values.cel(one.cel(age))
     if values != ABSENT:
@@ -233,14 +233,14 @@ def _holds(one: Field, age: str, values: AllowedValues, machine: StateMachine) -
 
 
 def _is_empty(one: Field, machine: StateMachine) -> str:
-    """Return whether there is nothing after the write of what has no field of its own."""
+    """Return CEL for whether the rest of a part, without its own fields, is empty after the write."""
     if one.part.empty == "false":
         return f"!variables.new{one.part.name}"
     return f"variables.new{'Other' if machine.keys(one.part) else ''}{one.part.name}.size() == 0"
 
 
 def _differs(one: Field, machine: StateMachine) -> str:
-    """Return an entry of a map: the name of a field, and whether it is not as it was."""
+    """Return a CEL map entry: the name of a field, and whether it changed."""
     if one.key is not None:
         return f"'{one.name}': {one.cel('old')} != {one.cel('new')}"
     old, new = (f"variables.{age}{one.part.name}" for age in ("old", "new"))

@@ -1,4 +1,4 @@
-"""Who may write the records of a pool's claims; the letters are steps of docs/design/claim-protocol.md."""
+"""Transitions of a pool's claim records; the letters are steps of docs/design/claim-protocol.md."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _VARIABLES: Final = {
 
 
 def build_record_machine(partition_keys: Sequence[str]) -> StateMachine:
-    """Return the state machine of the claims' records of a pool that is divided by these labels."""
+    """Return the state machine of the claim records of a pool with these partition keys."""
     is_readable = join_and(values.cel(each.cel("old")) for each, values in list_readable(FIELDS).items())
     unreadable = Condition("isUnreadable", f"!({is_readable})")
     return StateMachine(
@@ -99,7 +99,7 @@ def build_record_machine(partition_keys: Sequence[str]) -> StateMachine:
 
 
 def _partition_form(partition_keys: Sequence[str]) -> str:
-    """Return the form of `Partition` as a text in a pool with these keys."""
+    """Return the regular expression of a rendered `Partition` in a pool with these keys."""
     value = "[-A-Za-z0-9_.]+"
     terms = {key: f"(?:!{_escape(key)}|{_escape(key)}={value})" for key in partition_keys}
     terms[HYPERSCALER_TYPE] = f"{HYPERSCALER_TYPE}={value}"

@@ -1,4 +1,4 @@
-"""What each kind of work on a pool needs the API server to allow, in the pool's namespace."""
+"""RBAC rights in the pool's namespace for each kind of work on a pool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from components.account_pool.core.model import tenant_label
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Verbs on a resource of an API group, as RBAC has them; names: on these objects alone."""
+    """Verbs on a resource of an API group, as in RBAC; `names`: only on these objects."""
 
     group: str
     resource: str
@@ -45,15 +45,15 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
 
 
 def rights_to_clean(new_keys: Collection[str]) -> tuple[Right, ...]:
-    """Return what cleaners need. new_keys: types whose keys they change; both lie there then."""
+    """Return the rights of cleaners. `new_keys`: types whose keys they change, which requires a Secret."""
     both = Right("", "secrets", ("create", "delete"))
     return (*((both,) if new_keys else ()), *RIGHTS[Verb.CLEAN])
 
 
 def rights_to_bring(tenant: str) -> tuple[Right, ...]:
-    """Return what a user needs to bring accounts for one tenant, and to do nothing else.
+    """Return the rights that a user needs to bring accounts for one tenant, and no more.
 
-    A new Secret has no name that a Role could mean: which ones may be made, the admission policy says.
+    A Role cannot restrict the name of a new Secret: the admission policy decides which can be created.
     """
     return (
         Right("", "configmaps", ("get",), (CONFIG_MAP,)),

@@ -1,7 +1,7 @@
-"""What a state machine of a pool's objects is made of; `policies.py` renders one as CEL for the API server.
+"""Model of the state machines of a pool's objects; `policies.py` renders them as CEL for the API server.
 
-A transition says whose virtual verb it needs, what the object holds before it and what the fields it touches
-hold after it. All other fields are frozen in it. A write that is no transition is refused. The rows of
+A transition states the virtual verb that it requires, the object's values before it, and the values of the
+fields it touches after it. It freezes all other fields. A write that is no transition is denied. The rows of
 `transitions.yaml` are the transitions.
 """
 
@@ -22,7 +22,7 @@ VIRTUAL_RESOURCE: Final = "accounts"
 
 
 class Verb(StrEnum):
-    """A virtual verb of RBAC: what a user may do with accounts of a pool; BRING: of a tenant."""
+    """Virtual RBAC verb: what a user can do with accounts of a pool; BRING: of a tenant."""
 
     CLAIM = "claim"
     CLEAN = "clean"
@@ -35,14 +35,14 @@ Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
 
 @dataclass(frozen=True, slots=True)
 class ObjectPart:
-    """A part of an object: the path to it, and what CEL has where it is missing."""
+    """Part of an object: its path, and its CEL value if missing."""
 
     name: str
     path: tuple[str, ...]
     empty: str
 
     def cel(self, age: str) -> str:
-        """Return the CEL of a variable that holds it; age: `old` or `new`."""
+        """Return the CEL of its variable; `age`: `old` or `new`."""
         moment = {"old": "oldObject", "new": "object"}[age]
         path = "".join(f".{'' if key == 'metadata' else '?'}{key}" for key in self.path)
         return f"{moment} == null ? {self.empty} : {moment}{path}.orValue({self.empty})"
@@ -59,9 +59,9 @@ IMMUTABLE: Final = ObjectPart("Immutable", ("immutable",), "false")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A key of a part of an object; without a key, all of the part that has no field of its own.
+    """Key of a part of an object; without a key, the rest of the part that has no field of its own.
 
-    fix: what a user does who may not write it.
+    `fix`: advice for a user who must not write it.
     """
 
     name: str
@@ -71,17 +71,17 @@ class Field:
 
     @property
     def shown(self) -> str:
-        """What people know it by."""
+        """Name in messages."""
         return self.key or self.name
 
     def cel(self, age: str) -> str:
-        """Return the variable of CEL that holds the optional text of its key; age: `old` or `new`."""
+        """Return the CEL variable with the optional string of its key; `age`: `old` or `new`."""
         return f"variables.{age}{self.name.title().replace('-', '')}"
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedValues:
-    """What a field may hold: one of some texts, a text of a form, or nothing; negated: anything else."""
+    """Allowed values of a field: listed strings, a regular expression, or absence; `negated`: all others."""
 
     texts: tuple[str, ...] = ()
     form: str | None = None
@@ -89,7 +89,7 @@ class AllowedValues:
     negated: bool = False
 
     def cel(self, text: str) -> str:
-        """Return in CEL whether an optional text is allowed."""
+        """Return CEL for whether an optional string is allowed."""
         if self == PRESENT:
             return f"{text}.orValue('') != ''"
         if self.form is not None:
@@ -111,13 +111,13 @@ PRESENT: Final = AllowedValues(form=r"(?s).+")
 
 
 def one_of(*texts: str) -> AllowedValues:
-    """Allow one of these texts."""
+    """Allow one of these strings."""
     return AllowedValues(texts)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What no single field shows: a variable of CEL about a write as a whole."""
+    """CEL variable about a write as a whole, for what no single field shows."""
 
     name: str
     cel: str
@@ -125,11 +125,11 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Who may do what to which object.
+    """Allowed write of an object, and the users that can make it.
 
-    does: in words, with the letters of the protocol. old: what fields hold before. new: which it touches, and
-    what they hold after. drops: those it may leave out, as clients do that write an object whole. when: what
-    holds beside. by: any of these verbs; without one, every user may.
+    `does`: description, with the letters of the protocol. `old`: required values before. `new`: touched
+    fields, and their values after. `drops`: fields that can be omitted, as by clients that replace a whole
+    object. `when`: further conditions. `by`: sufficient verbs; empty means every user.
     """
 
     does: str
@@ -143,11 +143,11 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class StateMachine:
-    """The state machine of one kind of object of a pool.
+    """State machine of one kind of object of a pool.
 
-    fix: what a user does who may not make or delete one. belongs: the CEL of whether a write concerns the
-    pool at all. fields: in the order a refusal names them; where there are none, every change is judged.
-    transitions: by the name of the variable of CEL. variables: further ones, which conditions read.
+    `fix`: advice for a user who must not create or delete one. `belongs`: CEL for whether a write concerns
+    the pool. `fields`: in the order of denials; if empty, every change is judged. `transitions`: by the name
+    of their CEL variable. `variables`: further ones that conditions use.
     """
 
     name: str
@@ -160,7 +160,7 @@ class StateMachine:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def keys(self, part: ObjectPart) -> list[str]:
-        """Return the keys of a part of the object that have fields of their own."""
+        """Return the keys of a part of the object that have their own fields."""
         return [each.key for each in self.fields if each.part == part and each.key is not None]
 
 
@@ -182,7 +182,7 @@ def find_condition(name: str) -> Condition:
 def list_transitions(
     section: str, fields: Sequence[Field], *own: Condition, forms: Mapping[str, str] | None = None
 ) -> dict[str, Transition]:
-    """Return the transitions of a section. own, forms: conditions and forms that are not in the table."""
+    """Return the transitions of a section. `own`, `forms`: conditions and forms not in the table."""
     known = {**_table()["forms"], **(forms or {})}
     named = {each.name: each for each in own}
 
@@ -201,7 +201,7 @@ def list_transitions(
 
 
 def list_readable(fields: Sequence[Field]) -> Mapping[Field, AllowedValues]:
-    """Return what the fields of a record hold that can be read."""
+    """Return the values of a readable record's fields."""
     return _values(_table()["readable"], fields, _table()["forms"])
 
 
@@ -223,7 +223,7 @@ def _fields(name: str, fields: Iterable[Field]) -> Iterator[Field]:
 
 
 def _allowed(text: str, forms: Mapping[str, str]) -> AllowedValues:
-    """Read `anything`, or texts, forms and `absent` between bars, behind `not` where all else is allowed."""
+    """Parse `anything`, or strings, forms and `absent` separated by bars, optionally after `not`."""
     if text == "anything":
         return ANYTHING
     names = text.removeprefix("not ").split("|")

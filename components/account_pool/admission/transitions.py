@@ -1,8 +1,8 @@
-"""The state machines of a pool: of its settings, Events and quotas; `list_state_machines` returns all.
+"""State machines of a pool: settings, Events and quotas; `list_state_machines` returns all.
 
-Those of accounts and records are in `member_transitions.py` and `record_transitions.py`. A new transition
-is a row of `transitions.yaml`: the API server keeps it (`policies.py`), the tests try it. The letters are
-steps of docs/design/claim-protocol.md. The program declares a pool with the operators' verb.
+Those of accounts and records are in `member_transitions.py` and `record_transitions.py`. To add a transition,
+add a row to `transitions.yaml`: the API server enforces it (`policies.py`), and tests cover it. The letters
+are steps of docs/design/claim-protocol.md. The program declares a pool with the operators' verb.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _QUOTA: Final = (
 
 @cache
 def build_settings_machine() -> StateMachine:
-    """Return the state machine of what a pool says about itself."""
+    """Return the state machine of a pool's settings."""
     return StateMachine(
         name="settings",
         noun="pool",
@@ -63,7 +63,7 @@ def build_settings_machine() -> StateMachine:
 
 @cache
 def build_event_machine() -> StateMachine:
-    """Return the state machine of the Events that report what was done: they come, and never change."""
+    """Return the state machine of the audit Events, which can be created but never changed."""
     return StateMachine(
         name="events",
         noun="event",
@@ -82,7 +82,7 @@ def build_event_machine() -> StateMachine:
 
 @cache
 def build_quota_machine() -> StateMachine:
-    """Return the state machine of what counts the accounts of a consumer."""
+    """Return the state machine of the quotas of consumers."""
     return StateMachine(
         name="quotas",
         noun="quota",
@@ -97,9 +97,9 @@ def build_quota_machine() -> StateMachine:
 def list_state_machines(
     partition_keys: Sequence[str], new_keys: Sequence[str] = (), *, quotas: bool = False
 ) -> tuple[StateMachine, ...]:
-    """Return the state machines of a pool that is divided by these labels, in the order of their policies.
+    """Return the state machines of a pool with these partition keys, in the order of their policies.
 
-    new_keys: types whose accounts get a new key between tenants. quotas: some consumer has so many at most.
+    `new_keys`: types whose accounts get a new key between tenants. `quotas`: whether a consumer has a quota.
     """
     keys = sorted(partition_keys)
     members, records = build_member_machine(keys, new_keys), build_record_machine(keys)

@@ -27,7 +27,7 @@ from components.naming import config_path
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMember:
-    """Declared account without its data.
+    """Declared account, without data: its type, id, tenant, labels, and annotations.
 
     `labels`, `annotations`: of its Secret, in addition to type, account id and owner.
     """

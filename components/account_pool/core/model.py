@@ -72,7 +72,7 @@ class KeyPhase(StrEnum):
 
 
 class Policy(StrEnum):
-    """What happens to an account of the pool after its last holder left."""
+    """State of an account of the pool after its last holder left."""
 
     RETAIN = "retain"
     RELEASE = "release"

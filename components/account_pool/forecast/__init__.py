@@ -1,1 +1,1 @@
-"""What the claims of an update will find: forecasts, and what is skipped for want of an account."""
+"""Forecasts of the claims of an update, and claims that are skipped because no account is free."""

@@ -1,9 +1,9 @@
-"""What claims can expect of a pool, and why: told before any of them is made.
+"""Forecasts of claims on a pool, with reasons, before any claim is made.
 
-A forecast over one look at the pool, never a guarantee: others claim and release at the same time. It
-follows the protocol's order: the account a tenant's slot has, one the tenant brought along, any free one.
-What the protocol does before it chooses (it ends a release, it takes claims that are gone off an account) is
-done here to the members that were seen.
+A forecast uses one read of the pool and is no guarantee: others claim and release concurrently. It follows
+the protocol's order: the account of the tenant's slot, one that the tenant brought, any free one. What the
+protocol does before it chooses (finish a release, remove dead claims from an account) is simulated on the
+members that were read.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ NONE_FREE: Final = "expected to find none free"
 
 
 class ForecastKind(StrEnum):
-    """What a claim can expect.
+    """Expected result of a claim.
 
-    HELD: its holder has it already. REUSE: its tenant has the account, the holder joins. OWN: an account its
-    tenant brought along. FREE: any free one. EXHAUSTED: none. REFUSED: an error that only a change fixes.
+    HELD: its holder already has it. REUSE: its tenant has the account, and the holder joins. OWN: an account
+    that its tenant brought. FREE: any free one. EXHAUSTED: none. REFUSED: an error that requires a change.
     """
 
     HELD = "held"
@@ -56,9 +56,9 @@ class ForecastKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClaimForecast:
-    """What one claim can expect, and in words; member: which account, where that is known.
+    """Forecast of one claim, with text; `member`: the expected account, if known.
 
-    refusal: the error it can expect, if it gets no account.
+    `refusal`: the expected error, if it gets no account.
     """
 
     tenant: str
@@ -72,9 +72,9 @@ class ClaimForecast:
 
 @dataclass(frozen=True, slots=True)
 class Vacancy:
-    """How many claims the free accounts of one partition can take: now, and after those of an update.
+    """Number of claims that a partition's free accounts can serve: now, and after an update.
 
-    accounts: the partition as people say it, `aws with eu-access=true`.
+    `accounts`: the partition as text, such as `aws with eu-access=true`.
     """
 
     accounts: str
@@ -88,15 +88,15 @@ def forecast_claims(
     partition_keys: Sequence[str],
     leaving: Iterable[Record] = (),
 ) -> tuple[ClaimForecast, ...]:
-    """Hand out the pool to all requests together; one forecast per request, in their order.
+    """Allot the pool to all requests together; return one forecast per request, in their order.
 
-    leaving: the claims this same update releases, which is after it has made all others.
+    `leaving`: claims that the update releases, which happens after all its claims.
     """
     return Allotment(snapshot, partition_keys, tuple(leaving)).allot(requests)
 
 
 def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterator[Record]:
-    """Return what the stack of these claims holds and claims no more: it is released after its claims."""
+    """Yield what the stack of these claims holds but no longer claims: it is released after its claims."""
     kept = {claim.holder for claim in claims}
     stacks = {stack_of(holder) for holder in kept} - {None}
     for record in records:
@@ -108,14 +108,14 @@ def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterat
 def vacancies(
     snapshot: PoolSnapshot, requests: Sequence[ClaimRequest], partition_keys: Sequence[str]
 ) -> tuple[Vacancy, ...]:
-    """Count, for each partition that has members, what is free and what all requests together leave of it."""
+    """Count the free accounts of each partition with members, before and after all requests."""
     allotment = Allotment(snapshot, partition_keys, ())
     allotment.allot(requests)
     return tuple(allotment.vacancies())
 
 
 class Allotment:
-    """Hands out a pool. members: as the claims leave them before they choose."""
+    """Allots a pool. `members`: in the state in which the claims choose."""
 
     def __init__(
         self, snapshot: PoolSnapshot, partition_keys: Sequence[str], leaving: Sequence[Record]
@@ -135,7 +135,7 @@ class Allotment:
             self._owned["" if member.shared else member.tenant or ""].append(member.name)
 
     def allot(self, requests: Sequence[ClaimRequest]) -> tuple[ClaimForecast, ...]:
-        """Return what each of these claims comes to, in their order."""
+        """Return the forecast of each of these claims, in their order."""
         expected: dict[int, ClaimForecast] = {}
         waiting: dict[int, ClaimRequest] = {}
         for position, request in enumerate(requests):
@@ -156,7 +156,7 @@ class Allotment:
         return tuple(expected[position] for position in range(len(requests)))
 
     def vacancies(self) -> Iterator[Vacancy]:
-        """Count what is free of each partition before and after."""
+        """Count the free accounts of each partition before and after."""
         places: dict[Partition, list[int]] = defaultdict(lambda: [0, 0])
         for member in self._census.members:
             partition = member.place(self._keys)
@@ -168,7 +168,7 @@ class Allotment:
             yield Vacancy(_described(partition), before, left - self._handed[partition])
 
     def _settle(self, wanted: ClaimRequest) -> None:
-        """Do to the members what the claim does before it chooses."""
+        """Apply to the members what the claim does before it chooses."""
         record = self._records.get(wanted.record)
         if record is not None:
             member = self.members.get(record.member)
@@ -198,7 +198,7 @@ class Allotment:
             self._owned[left.tenant or ""].append(left.name)
 
     def _present(self, wanted: ClaimRequest) -> ClaimForecast | None:
-        """Return what a claim that is there already, or begun, comes to."""
+        """Return the forecast of a claim that has a record."""
         if wanted.record in self._census.unreadable:
             raise errors.Misconfigured(
                 place=f"ConfigMap {wanted.record}", problem="the record of this claim cannot be read", fix=""
@@ -220,7 +220,7 @@ class Allotment:
         return self._limited(wanted, _expect(wanted, ForecastKind.REUSE, text, member.name))
 
     def _unserved(self, wanted: ClaimRequest) -> ClaimForecast | None:
-        """Return why the pool does not serve this consumer; who holds an account keeps it."""
+        """Return why the pool does not serve this consumer; present holders keep their account."""
         refused = None if self._is_held(wanted) else refusal(self._census.consumers, wanted)
         return refused and _refusal(wanted, errors.NotAllowed, f"{refused.place}: {refused.problem}")
 
@@ -229,7 +229,7 @@ class Allotment:
         return record is not None and wanted.holder in record.holders
 
     def _counted_out(self, wanted: ClaimRequest) -> ClaimForecast | None:
-        """Return that the quota of its consumer is used up, else count the claim in it."""
+        """Return that the consumer's quota is reached; otherwise count the claim in it."""
         consumer = consumer_of(self._census.consumers, wanted.holder)
         most = None if consumer is None else consumer.quota_on(wanted.place)
         if consumer is None or most is None or self._is_held(wanted):
@@ -251,7 +251,7 @@ class Allotment:
         return None
 
     def _refused(self, wanted: ClaimRequest) -> ClaimForecast | None:
-        """Return why no new claim is made in this pool; None when nothing speaks against it."""
+        """Return why this pool accepts no new claim, or None."""
         hold = self._census.holds.on(wanted.place)
         if hold is not None and wanted.record not in self._records:
             return _refusal(wanted, errors.Withheld, describe_hold(*hold))
@@ -260,7 +260,7 @@ class Allotment:
         return None
 
     def _own(self, wanted: ClaimRequest) -> ClaimForecast | None:
-        """Return which account its tenant brought along, if there is one left."""
+        """Return an account that its tenant brought, if one is left."""
         if wanted.place.shared:
             return None
         mine = (self.members[name] for name in self._owned[wanted.owner] if name not in self._given)
@@ -274,7 +274,7 @@ class Allotment:
         return self._limited(wanted, _expect(wanted, ForecastKind.OWN, text, own.name))
 
     def _free(self, wanted: ClaimRequest) -> ClaimForecast:
-        """Hand out what has no owner: to as many claims of a partition as there are places."""
+        """Allot accounts without owner to as many claims of a partition as there are places."""
         partition = wanted.place
         if partition not in self._places:
             free = (member for name, member in self.members.items() if name not in self._given)
@@ -290,7 +290,7 @@ class Allotment:
         return self._limited(wanted, _expect(wanted, ForecastKind.FREE, text))
 
     def _limited(self, wanted: ClaimRequest, forecast: ClaimForecast) -> ClaimForecast:
-        """Return what a claim comes to that helps another to its account and may not use it itself."""
+        """Return the forecast of a claim that might complete another's claim but exceed its limit."""
         record = self._records.get(wanted.record)
         return forecast if record is None or record.has_room_for(wanted.holder) else _full(wanted, record)
 
@@ -312,7 +312,7 @@ class Allotment:
 
 
 def in_series(wanted: ClaimRequest, snapshot: PoolSnapshot) -> ClaimRequest:
-    """Return the request where it goes if its slot spills: one that takes no new holder has no room."""
+    """Return the request with its slot of a spilling series; accounts without new holders are full."""
     if not wanted.spill:
         return wanted
     members = {member.name: member for member in snapshot.members}
@@ -327,7 +327,7 @@ def in_series(wanted: ClaimRequest, snapshot: PoolSnapshot) -> ClaimRequest:
 
 
 def _may_be_set_right(member: Member, record: Record) -> bool:
-    """Whether a Pending claim takes claims that are gone off the member it names (C4)."""
+    """Return whether a Pending claim removes dead claims from the member it names (C4)."""
     is_in_reach = not member.shared and member.tenant in (None, record.tenant_label)
     return (
         record.phase is Phase.PENDING
@@ -338,14 +338,14 @@ def _may_be_set_right(member: Member, record: Record) -> bool:
 
 
 def _stays_with(member: Member, record: Record) -> bool:
-    """Whether the member is this claim's, or is so once its label is put back (C4, C8)."""
+    """Return whether the member is this claim's, perhaps after its label is restored (C4, C8)."""
     if record.phase is Phase.PENDING and unusable(member, record):
         return False
     return record.is_carried_by(member) or record.is_stripped_from(member)
 
 
 def _places(member: Member, partition: Partition) -> int:
-    """Return how many claims of no one in particular the member can take."""
+    """Return how many claims, of unspecified tenants, the member can serve."""
     match judge(member, partition, "").verdict:
         case Verdict.ROOM:
             return member.shared_capacity - len(member.shared_claims)
@@ -356,7 +356,7 @@ def _places(member: Member, partition: Partition) -> int:
 
 
 def _accounts(partition: Partition, count: int) -> str:
-    """Return the accounts of a partition as people say it: `aws accounts with eu-access=true`."""
+    """Return the accounts of a partition as text: `aws accounts with eu-access=true`."""
     return _described(partition, " account" if count == 1 else " accounts")
 
 
@@ -367,7 +367,7 @@ def _described(partition: Partition, noun: str = "") -> str:
 
 
 def _joined(request: ClaimRequest, record: Record, member: Member) -> ClaimForecast:
-    """Return what a claim comes to whose tenant's slot has an account."""
+    """Return the forecast of a claim whose slot has an account."""
     if request.holder in record.holders and record.phase is Phase.BOUND:
         return _expect(request, ForecastKind.HELD, f"has {member.name}", member.name)
     if unusable(member, record):

@@ -1,9 +1,8 @@
-"""Which account a slot has while one of its accounts is to be left: the next generation of the slot.
+"""Evacuation: the next generation of a slot gets another account before the present one is released.
 
-An operator marks an account. The next update of a stack that claims it claims a further account,
-under the next generation of the slot, lets everything follow that one, and gives the marked one back at its
-end. A generation is an ordinary slot with a record of its own, `main`, `main~1`, `main~2`
-(docs/adr/0008-evacuation-by-generations.md).
+An operator marks an account. The next update of a stack that claims it claims another account under the next
+generation of the slot, moves all dependents to it, and releases the marked one at its end. A generation is an
+ordinary slot with its own record: `main`, `main~1`, `main~2` (docs/adr/0008-evacuation-by-generations.md).
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ _Place: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str]
 
 
 def slot_of(slot: str, generation: int) -> str:
-    """Return what a generation of a slot is called in the pool."""
+    """Return the name of a slot's generation in the pool."""
     return f"{slot}{_SEPARATOR}{generation}" if generation else slot
 
 
 def slot_and_generation(named: str) -> tuple[str, int]:
-    """Return a slot, and its generation, by what it is called in the pool."""
+    """Return the slot and generation of a name in the pool."""
     slot, separator, number = named.rpartition(_SEPARATOR)
     return (slot, int(number)) if separator and slot and number.isdecimal() else (named, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class SlotStanding:
-    """How a claim stands in its slot's generations.
+    """Generation of a claim's slot.
 
-    generation: the one it is to have, None where the slot has none at all. leaves: the account it would leave
-    for that. present: the generation its holder has, None where it has none.
+    `generation`: the one to use, None if the slot has none. `leaves`: the account it would leave for that.
+    `present`: the generation that its holder has, None if it has none.
     """
 
     generation: int | None = None
@@ -50,14 +49,14 @@ class SlotStanding:
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """The generations of all slots. leaving: the accounts that are to be left."""
+    """Generations of all slots. `leaving`: the accounts to be left."""
 
     records: Mapping[_Place, Sequence[tuple[int, Record]]]
     leaving: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, records: Sequence[Record], members: Sequence[Member] = ()) -> Generations:
-        """Find them among what a look at the pool shows."""
+        """Collect them from a read of the pool."""
         found: dict[_Place, list[tuple[int, Record]]] = defaultdict(list)
         for record in records:
             slot, generation = slot_and_generation(record.slot)
@@ -67,9 +66,9 @@ class Generations:
         return cls(found, frozenset(member.name for member in members if member.is_to_be_left))
 
     def standing(self, claim: ClaimRequest) -> SlotStanding:
-        """Return how a claim stands: where its holder is, else where others are; on, if that is to be left.
+        """Return a claim's generation: its holder's, otherwise that of others; the next if that must be left.
 
-        One that shares its account or spills has no generations.
+        A claim that is shared or spills has no generations.
         """
         is_whole = claim.shared or claim.spill
         place = claim.tenant, claim.type, frozenset(claim.partition.items()), claim.slot
@@ -86,18 +85,18 @@ class Generations:
 
 
 def here(claim: ClaimRequest, generation: int | None) -> ClaimRequest:
-    """Return the claim as the pool knows it."""
+    """Return the claim under its name in the pool."""
     return replace(claim, slot=slot_of(claim.slot, generation or 0))
 
 
 def among(claim: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
-    """Return the claim as these records know it: where its holder is, else where others are."""
+    """Return the claim under the name it has in these records: its holder's, otherwise that of others."""
     return here(claim, Generations.of(records).standing(claim).generation)
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a claim can expect, and under which generation of its slot; None if it is unknown."""
+    """Forecast of a claim, and the generation of its slot; None if unknown."""
 
     claim: ClaimRequest
     forecast: ClaimForecast
@@ -105,7 +104,7 @@ class Move:
 
     @property
     def asked(self) -> ClaimRequest:
-        """The claim as the pool knows it."""
+        """Claim under its name in the pool."""
         return here(self.claim, self.generation)
 
 
@@ -115,9 +114,9 @@ def plan_moves(
     partition_keys: Sequence[str],
     leaving: Iterable[Record] = (),
 ) -> Sequence[Move]:
-    """Return what all claims together can expect, those included that are to leave their account.
+    """Return the forecasts of all claims together, including those that must leave their account.
 
-    Who would get no other account keeps the one it has. leaving: claims that the update releases at its end.
+    A claim that would get no other account keeps its present one. `leaving`: claims released by the update.
     """
     generations = Generations.of(snapshot.records, snapshot.members)
     stands = [generations.standing(claim) for claim in claims]

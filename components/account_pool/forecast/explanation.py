@@ -1,4 +1,4 @@
-"""Why a claim gets the account it gets, or none: what speaks for or against each account of its type."""
+"""Explanation of a claim: the account it gets or not, and the verdict on each account of its type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from components.errors import Misconfigured
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One account of the type: whether the claim takes it, and why or why not."""
+    """Account of the type: whether the claim takes it, and why."""
 
     member: str
     taken: bool
@@ -25,10 +25,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a claim comes to. record: the name of its record; claim: the record, if there is one.
+    """Result of a claim. `record`: name of its record; `claim`: the record, if it exists.
 
-    others: what the tenant has of the type under other slots or in other partitions.
-    candidates: every account of the type, first those the claim would try, in its order.
+    `others`: claims of the tenant on the type under other slots or partitions. `candidates`: all accounts of
+    the type, first those that the claim would try, in order.
     """
 
     expected: ClaimForecast
@@ -39,7 +39,7 @@ class Explanation:
 
 
 def explain(snapshot: PoolSnapshot, request: ClaimRequest, partition_keys: Sequence[str]) -> Explanation:
-    """Return what a claim comes to and why; raises Misconfigured for a request that makes no sense."""
+    """Return the result of a claim with reasons; raises Misconfigured for an invalid request."""
     wanted = in_series(request.placed("", partition_keys), snapshot)
     records = {each.name: each for each in snapshot.records}
     claim = records.get(wanted.record)

@@ -1,7 +1,7 @@
-"""What a preview says of its forecast: sentences for people, which its review reads back.
+"""Messages of a preview about its forecast, which the review parses again.
 
-How a sentence begins tells what a reader of the review may be shown: why a request makes no sense may quote
-it, and stays in the log.
+The start of a message tells whether the review can show it: the reason for an invalid request might quote it,
+and stays in the log.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _VACANCY: Final = re.compile(r"(?P<accounts>.+) (?P<after>\d+) of (?P<before>\d+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a claim was told to expect; no text when its words are for the log only.
+    """Forecast of a claim in the preview; `text` is None if it is for the log only.
 
-    is_skipped: an update goes on without it; a bad one that is not fails the update.
+    `is_skipped`: the update skips it; a bad one that is not skipped fails the update.
     """
 
     is_bad: bool
@@ -57,7 +57,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What was told of a pool. unseen: it could not be looked at. Empty: there was nothing to expect."""
+    """Forecast reported for a pool. `unseen`: it could not be read. Empty if there were no claims."""
 
     expected: Mapping[Claim, Shown] = field(default_factory=dict[Claim, Shown])
     vacancies: tuple[Vacancy, ...] = ()
@@ -65,12 +65,12 @@ class Forecast:
 
     @property
     def dooms(self) -> bool:
-        """Whether an update is expected to fail at one of the claims."""
+        """Whether the update is expected to fail at one of the claims."""
         return any(each.is_bad and not each.is_skipped for each in self.expected.values())
 
     @property
     def skipped(self) -> Mapping[Claim, str]:
-        """The claims that an update goes on without, and why."""
+        """Skipped claims, with reasons."""
         told = {claim: each for claim, each in self.expected.items() if each.is_skipped}
         return {claim: each.text or "the log says why" for claim, each in told.items()}
 
@@ -78,9 +78,9 @@ class Forecast:
 def lines(
     expected: Iterable[ClaimForecast], vacancies: Sequence[Vacancy], skipped: Collection[ClaimForecast] = ()
 ) -> Iterator[str]:
-    """Say what claims can expect, and what will be left; claims that have their account are no news.
+    """Yield messages about forecasts and remaining accounts; present claims are not news.
 
-    skipped: those without which an update goes on; alike ones stand together.
+    `skipped`: claims that the update skips; equal reasons are combined.
     """
     news = [(each, each in skipped) for each in expected if each.kind is not ForecastKind.HELD]
     for part in in_lines(news, alike=lambda one: _text(one[0]) if one[1] else id(one[0])):
@@ -94,7 +94,7 @@ def lines(
 
 
 def joint_lines(snapshot: PoolSnapshot, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> Iterator[str]:
-    """Say which other stacks share an account by being in the same slot. claims: as the pool knows them."""
+    """Yield messages about other stacks that use the same slot. `claims`: under their names in the pool."""
     records = {record.name: record for record in snapshot.records}
     for claim in claims:
         with suppress(Misconfigured):
@@ -108,7 +108,7 @@ def joint_lines(snapshot: PoolSnapshot, claims: Iterable[ClaimRequest], keys: Se
 
 
 def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[str]:
-    """Say what becomes of a claim whose pool has another policy or limit now."""
+    """Yield messages about a claim whose pool changed its policy or limit."""
     changed = [
         f"{what} {before or 'none'} becomes {after or 'none'}"
         for what, before, after in (
@@ -126,12 +126,12 @@ def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[s
 
 
 def unseen_lines(namespace: str, why: str) -> Iterator[str]:
-    """Say that the pool could not be looked at."""
+    """Yield the message that the pool could not be read."""
     yield f"{namespace}: {_UNSEEN}{why})"
 
 
 def parse(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
-    """Return the forecast of these claims, and of all that are skipped, from all lines of a preview."""
+    """Parse the forecasts of these claims, and all skipped ones, from the lines of a preview."""
     expected: dict[Claim, Shown] = {}
     vacancies: tuple[Vacancy, ...] = ()
     unseen = False
@@ -153,6 +153,6 @@ def parse(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
 
 
 def _text(each: ClaimForecast) -> str:
-    """Return what a claim can expect; what may quote a request begins as a refusal."""
+    """Return the text of a forecast; one that might quote a request starts like a rejection."""
     is_quotable = each.member is not None or each.kind is not ForecastKind.REFUSED
     return each.text if is_quotable else f"{_REFUSED}{each.text.removeprefix(_REFUSED)}"

@@ -1,7 +1,7 @@
-"""Which refusals of a pool skip a claim, and which fail the update; and what a skipped claim says of itself.
+"""Errors of a pool that skip a claim, and those that fail the update; reasons of skipped claims.
 
-A claim that is skipped has nothing and loses nothing: the rest of the stack is updated, what depends on it
-waits, and a later update takes it up. What a claim has already is never given up by a skip.
+A skipped claim has nothing to lose: the rest of the stack is updated, its dependents are skipped, and a later
+update retries it. A claim that has an account never loses it by a skip.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SKIPS: Final[Mapping[type[errors.PoolError], bool]] = {
     errors.LimitReached: True,
     errors.QuotaReached: True,
     errors.Withheld: True,
-    errors.LostMember: False,  # resources may still use the account
-    errors.Misconfigured: False,  # it is unknown what the claim has
-    errors.NotAllowed: False,  # the identity that runs this lacks a right, for every claim
+    errors.LostMember: False,  # resources might still use the account
+    errors.Misconfigured: False,  # the claim's account is unknown
+    errors.NotAllowed: False,  # the deployer lacks a right, for every claim
     errors.Restored: False,  # every claim looks dead
-    errors.Unreachable: False,  # it is unknown what became of the claim
+    errors.Unreachable: False,  # the result of the claim is unknown
 }
 """Every error of a pool: whether it skips the one claim, or fails the update."""
 
@@ -33,12 +33,12 @@ LEFT_TO_OTHERS: Final = frozenset({errors.Exhausted.CODE, errors.QuotaReached.CO
 
 
 def skips(refusal: type[errors.PoolError] | None, *, required: bool) -> bool:
-    """Whether a claim that is refused so is skipped; one that is required never is."""
+    """Return whether an error skips the claim; a required claim is never skipped."""
     return not required and refusal is not None and SKIPS[refusal]
 
 
 def reason_of(refusal: errors.PoolError) -> dict[str, str]:
-    """Return why a claim is skipped, by the keys that states have it under."""
+    """Return why a claim is skipped, with the keys used in states."""
     return {"code": refusal.code, "place": refusal.place, "cause": refusal.problem, "mend": refusal.fix}
 
 
