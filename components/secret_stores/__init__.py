@@ -1,1 +1,1 @@
-"""Secret stores: typed providers apart from stores, and who reads whose credential through them."""
+"""Secret stores: typed providers separate from stores, and the reads and pushes that use them."""

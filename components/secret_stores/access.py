@@ -1,4 +1,4 @@
-"""What a namespace can read and write through stores: where, as whom, and what lets it in."""
+"""Access of a namespace to stores: where, with which identity, and which condition admits it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """An object between a namespace and where secrets are. path: the selector in the provider's spec."""
+    """Object that a provider's spec refers to. `path`: path of the selector in the spec."""
 
     path: str
     kind: str
@@ -38,11 +38,11 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class StoreAccess:
-    """A store that a namespace can use.
+    """Store that a namespace can use.
 
-    admitted_by: its conditions that let the namespace in; none where it is the namespace's own, or has none.
-    where: path in the provider's spec → what it says of the place, credentials and certificates left out.
-    unknown: why it is not known whether the namespace may.
+    `admitted_by`: conditions that admit the namespace; empty for a store of the namespace, or without
+    conditions. `where`: path in the provider's spec → value, without credentials and certificates. `unknown`:
+    why it is not known whether the namespace is admitted.
     """
 
     store: str
@@ -56,7 +56,7 @@ class StoreAccess:
 
 
 def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[StoreAccess]:
-    """Yield every store that a namespace can use, or may; what only others can, or none, is passed over."""
+    """Yield every store that a namespace can use, or might be able to; skip all others."""
     labels, whole = around.labels(namespace)
     for store in stores:
         conditions = store.spec.conditions if isinstance(store, ClusterSecretStore) else ()
@@ -98,7 +98,7 @@ def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects
 
 
 def _scalars(part: Any, spec: object) -> Iterator[tuple[str, str]]:
-    """Yield the texts and numbers of a spec outside of selectors and lists: a Fake lists its secrets."""
+    """Yield the scalars of a spec outside of selectors and lists; a Fake provider lists its secrets."""
     named = {path for path, _ in selectors(spec)}
 
     def walk(value: Any, path: str) -> Iterator[tuple[str, str]]:

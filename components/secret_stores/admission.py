@@ -1,7 +1,7 @@
-"""Who may use a store directly: from a consumer, its store and its provider to a use, or to why not.
+"""Admission to a store by the direct back end: resolve store and provider, or reject with a reason.
 
-Every refusal of the rule of references comes before the first call to anybody, and names the store, the path
-of the selector and the namespace it would be read in.
+Every rejection by the rule of references happens before the first network call. It names the store, the path
+of the selector, and the namespace that the selector would read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CONTROLLER: Final = "credfleet"
 
 
 class Purpose(StrEnum):
-    """What a client is wanted for."""
+    """Purpose of a client."""
 
     READ = "read"
     PUSH = "push"
@@ -49,9 +49,9 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A consumer's way to where secrets are kept: all selectors of the provider say their namespace.
+    """Resolved path from a consumer to its provider: every selector of the provider has a namespace.
 
-    edition: digest of the provider's spec as it is written.
+    `edition`: digest of the provider's spec as written.
     """
 
     store: AnyStore
@@ -62,7 +62,7 @@ class Use:
 
 
 def parse(model: type[Model], title: str, document: Mapping[str, Any]) -> Model:
-    """Read what a dynamic resource carries. Raises StoreError; settings let nothing through that is unfit."""
+    """Parse the properties of a dynamic resource. Raises StoreError; settings have validated them before."""
     try:
         return model.model_validate(change_leaves({**document}, _whole))
     except ValidationError as error:
@@ -71,7 +71,7 @@ def parse(model: type[Model], title: str, document: Mapping[str, Any]) -> Model:
 
 
 def store_from(document: Mapping[str, Any]) -> AnyStore:
-    """Read a store: {namespace?, name, spec}; without a namespace it is the whole cluster's.
+    """Parse a store: {namespace?, name, spec}; without a namespace it is a ClusterSecretStore.
 
     Raises StoreError.
     """
@@ -80,9 +80,9 @@ def store_from(document: Mapping[str, Any]) -> AnyStore:
 
 
 def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> AnyProvider:
-    """Read a provider: {apiVersion, kind, namespace?, name, spec, module}. Raises StoreError.
+    """Parse a provider: {apiVersion, kind, namespace?, name, spec, module}. Raises StoreError.
 
-    module: where the kind is registered; in this process a stack's own may not be yet.
+    `module`: registers the kind when imported; a stack's own kind might not be registered here yet.
     """
     importlib.import_module(document["module"])
     kind, title = kinds.referred(document["apiVersion"], document["kind"]), f"provider {document['name']}"
@@ -94,12 +94,12 @@ def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> An
 
 
 def _whole(value: Any) -> Any:
-    """Return a whole number as one: Pulumi makes a float of it."""
+    """Convert whole floats to int: Pulumi converts all numbers to float."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def document_of(thing: AnyStore | AnyProvider, kinds: RefRegister = KINDS) -> dict[str, Any]:
-    """Write a store or provider so that it can be read again in another process."""
+    """Serialize a store or provider for another process."""
     if isinstance(thing, Provider | ClusterProvider):
         spec, module = as_document(thing.spec), kinds.kind_of(thing).module
         return {**as_document(thing), "spec": spec, "module": module}
@@ -115,9 +115,9 @@ def admit(
     *,
     kinds: RefRegister = KINDS,
 ) -> Use:
-    """Find the way of a caller through a store. provider: what it refers to; None when it embeds one.
+    """Resolve a caller's use of a store. `provider`: the provider it refers to; None for an embedded one.
 
-    labels: of the caller's namespace. Raises StoreError `refused` or `no-client`; nothing was asked then.
+    `labels`: of the caller's namespace. Raises StoreError `refused` or `no-client`, before any network call.
     """
     if store.spec.controller not in ("", CONTROLLER):
         raise _error(
@@ -158,7 +158,7 @@ def admit(
 
 
 def push_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
-    """Find entries that go to no place as providers of a kind have them, by either back end."""
+    """Yield problems of entries that are invalid for this kind of provider, with either back end."""
     for each in push.data:
         what, name = f"{each.remote_key} of a provider of kind {kind.name}", each.property_name
         if kind.has_properties and name is None:
@@ -170,7 +170,7 @@ def push_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
 
 
 def place_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
-    """Find entries that go to a place which neither back end writes to."""
+    """Yield problems of entries whose place neither back end can write."""
     for each in push.data:
         for problem, fix in kind.names(each.remote_key, each.property_name, None):
             yield Problem(push.title, problem, fix)
@@ -196,7 +196,7 @@ def place_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
 
 
 def denied(store: AnyStore, found: Explanation) -> StoreError:
-    """Say why a caller may not use a store."""
+    """Return the error that a caller is not admitted to a store."""
     causes, fixes = _joined(
         found.refusals or [Problem(store.title, str(found.deferred), "name a namespace that uses it")]
     )

@@ -1,4 +1,4 @@
-"""Certificates that a configuration names by their files, which are put in their place before it is read."""
+"""Certificate files named in a configuration, replaced by their content before validation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SECTION: Final = "secretStores"
 
 
 def read_certificates(document: dict[str, Any], root: Path) -> Iterator[Problem]:
-    """Put the certificates of files where a configuration names them, and yield those that cannot be read.
+    """Replace the names of certificate files by their content; yield a problem for each unreadable file.
 
-    root: what paths are relative to. A part with a problem is taken out, so that the rest can be judged.
+    `root`: base of relative paths. A value with a problem is removed, so that the rest can be validated.
     """
     yield from _read_in(document.get(_SECTION), (), root)
 

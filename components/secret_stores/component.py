@@ -1,8 +1,8 @@
-"""The secret stores of a stack: what is read and pushed through them, directly or by ESO.
+"""Secret stores of a stack: reads and pushes through them, by the direct back end or ESO.
 
-Owns the Secrets that providers log in with where their credential is declared, the Secrets the direct back
-end makes, the values it pushes, and ESO's objects. Providers are plain data: the cluster has no object for
-one. The order keeps a destroy safe: consumer, then store, then the credential of its provider.
+Owns the login Secrets of providers whose credential is declared, the Secrets that the direct back end writes,
+the values it pushes, and ESO's objects. Providers are plain data without a Kubernetes object. Dependencies
+keep a destroy safe: consumer first, then store, then the credential of its provider.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _Foreseen: TypeAlias = Mapping[str, pulumi.Output[Mapping[str, str] | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretStoresArgs:
-    """A section of the configuration, and what the program knows besides.
+    """A section of the configuration, with inputs from the rest of the program.
 
-    tenants: name → namespace. namespace: gives one by its name as the stack declares it. claimed, delivered:
-    give the name of an account's Secret, and of its copy, once they are there; ready: what a read of it comes
-    after; waits: for what its uses wait, empty for nothing; foreseen, copied: in a preview, the digests of
-    what its Secret, and its copy, will hold, if that is known; all by tenant/slot. copies: what the stack
-    makes of accounts in their tenants' namespaces.
+    `tenants`: name → namespace. `namespace`: returns a namespace by its name, as the stack declares it. By
+    tenant/slot: `claimed`, `delivered`: return the names of an account's Secret and of its copy, once they
+    exist; `ready`: resources that a read must wait for; `waits`: why its consumers are skipped, empty if they
+    are not; `foreseen`, `copied`: in a preview, known digests of the future content of the Secret and its
+    copy. `copies`: copies of accounts that the stack makes in tenants' namespaces.
     """
 
     section: SecretStoresSection
@@ -79,7 +79,7 @@ class SecretStoresArgs:
 
 @dataclass(frozen=True, slots=True)
 class _Consumer:
-    """A read or push, or a part of one. role: reads or pushes. document: names in it may be outputs."""
+    """A read or push, or part of one. `role`: reads or pushes. `document`: might contain outputs."""
 
     role: str
     key: str
@@ -89,20 +89,20 @@ class _Consumer:
 
     @property
     def whole(self) -> str:
-        """The entry of the configuration that it is, or is a part of."""
+        """Configuration entry that it is, or is part of."""
         return self.key.partition("/")[0]
 
     @property
     def verb(self) -> str:
-        """What it does: read or push."""
+        """Verb for messages: read or push."""
         return "read" if self.role == "reads" else "push"
 
 
 class SecretStores(pulumi.ComponentResource):
-    """The stores of a stack.
+    """Secret stores of a stack.
 
-    Outputs: reads, name → Secret (namespace/name), and pushes, name → places, of the direct back end;
-    skipped, what is not declared → why, or why ESO has not done what it says.
+    Outputs of the direct back end: `reads`, name → Secret (namespace/name), and `pushes`, name → places.
+    `skipped`: name → why it is not declared, or why ESO has not done it.
     """
 
     TYPE: ClassVar = "credfleet:index:SecretStores"
@@ -178,7 +178,7 @@ class SecretStores(pulumi.ComponentResource):
     def _elsewhere(
         self, key: str, source: CredentialSource, namespace: pulumi.Input[str], name: str, keys: Sequence[str]
     ) -> LoginSecret:
-        """Declare what a provider logs in with of where it is, which is not read before the update."""
+        """Declare the login Secret of an external reference, which is not read before the update."""
         origin = source.source(self._section.place("providers", key, "credentialsFrom"))
         args = CompositionArgs(
             namespace=namespace,
@@ -194,7 +194,7 @@ class SecretStores(pulumi.ComponentResource):
         return join_reasons(self._args.waits(account) for _, account in entry.accounts)
 
     def _ready(self, entry: ReadEntry | PushEntry) -> pulumi.Output[Sequence[pulumi.Resource]]:
-        """Return what a consumer comes after: the credential of its provider, and the accounts it reads."""
+        """Return what a consumer depends on: its provider's credential, and the accounts it reads."""
         of_accounts = [self._args.ready(account) for _, account in entry.accounts]
         first = self._credential_of(entry.store, entry.namespace)
         return pulumi.Output.all(*of_accounts).apply(lambda each: [*first, *chain(*each)])
@@ -232,8 +232,8 @@ class SecretStores(pulumi.ComponentResource):
     def _foreseen(
         self, known: _Foreseen, entry: ReadEntry | PushEntry, place: Callable[[str, Any], tuple[Any, str]]
     ) -> pulumi.Output[Mapping[str, Mapping[str, str]] | None] | None:
-        """Return what a preview foresees of Secrets: name → key → digest. place: gives the first two."""
-        as_it_is = (None, DecodingStrategy.NONE)  # else a Secret gets another value than the account has
+        """Return the digests known in a preview: Secret → key → digest. `place`: returns the first two."""
+        as_it_is = (None, DecodingStrategy.NONE)  # any other decoding would change the value
         values = {
             key: value
             for key, value in (entry.unchanged if isinstance(entry, ReadEntry) else entry.data).items()
@@ -266,7 +266,7 @@ class SecretStores(pulumi.ComponentResource):
         }
 
     def _declare_eso(self, stores: Sequence[EsoObject]) -> pulumi.Output[Mapping[str, str]]:
-        """Declare what ESO is to do once it is known to be there, and say what is left out."""
+        """Declare ESO's objects once its CRDs are known to exist, and report what is skipped."""
         wanted = [*stores, *map(self._eso_consumer, self._by_eso("reads", "pushes"))]
         if not wanted:
             return pulumi.Output.from_input({})
@@ -300,7 +300,7 @@ class SecretStores(pulumi.ComponentResource):
         return self._section.place(consumer.role, consumer.whole)
 
     def _eso_reads(self) -> Iterator[Mapping[str, str]]:
-        """Yield the Secrets that ESO is to make, as the lookout is given them."""
+        """Yield the Secrets that ESO will create, as inputs of the lookout."""
         for each in self._by_eso("reads"):
             yield {
                 "place": self._place(each),
@@ -311,7 +311,7 @@ class SecretStores(pulumi.ComponentResource):
             }
 
     def _eso_pushes(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the pushes of ESO, as the lookout is given them; whose Secrets they are of is no matter."""
+        """Yield the pushes by ESO, as inputs of the lookout, which ignores the names of their Secrets."""
         for each in self._by_eso("pushes"):
             yield {
                 **self._way(each),
@@ -321,7 +321,7 @@ class SecretStores(pulumi.ComponentResource):
             }
 
     def _eso_callers(self) -> Mapping[tuple[str, str], Mapping[str, Any]]:
-        """Return who uses a store whose conditions go by labels, which the cluster knows: each once."""
+        """Return each use of a store whose conditions select by labels, which only the cluster knows."""
         return {
             (place, store.title): {
                 "place": place,
@@ -336,7 +336,7 @@ class SecretStores(pulumi.ComponentResource):
         }
 
     def _owner(self, role: str, key: str, store: str = "") -> str:
-        """Return who owns what an entry makes; what a push has in a further store is that one's alone."""
+        """Return the owner of what an entry creates; each further store of a push has its own owner."""
         entries: Mapping[str, Any] = getattr(self._section, role)
         owner = f"{role}/{first_name(key, entries[key].previously)}"
         if role == "pushes" and store in self._section.pushes[key].targets[1:]:
@@ -394,12 +394,12 @@ class SecretStores(pulumi.ComponentResource):
 
 
 def _refused(found: Any) -> Mapping[str, str]:
-    """Return what is refused; nothing is None, which a preview does not know."""
+    """Return the rejected entries; None, which is unknown in a preview, counts as empty."""
     return found if isinstance(found, dict) else {}
 
 
 def _servers(stores: Iterable[EsoObject]) -> Iterator[Mapping[str, Any]]:
-    """Yield each API server that is known by certificates of its own, with the namespace those are in."""
+    """Yield each API server that has its own CA, with the namespace of those certificates."""
     for one in stores:
         spec: Any = one.spec
         server = spec["provider"].get("kubernetes", {}).get("server") or {}

@@ -1,4 +1,4 @@
-"""Which namespaces may use a store of the whole cluster."""
+"""Conditions: the namespaces that can use a ClusterSecretStore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def namespace_labels(tenants: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
-    """Return the labels that the stack gives to namespaces, by their names. tenants: name → namespace."""
+    """Return the labels that the stack sets on namespaces, by namespace. `tenants`: name → namespace."""
     return {namespace: {TENANT: tenant_label(name)} for name, namespace in tenants.items()}
 
 
@@ -25,7 +25,7 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def condition_objections(conditions: Iterable[Condition]) -> Iterator[Problem]:
-    """Find what keeps conditions from being accepted: labels and expressions that make no sense for all."""
+    """Yield problems of conditions: invalid labels and regular expressions."""
     for index, condition in enumerate(conditions):
         yield from _label_objections(f"spec.conditions[{index}].namespaceSelector", condition)
         for position, pattern in enumerate(condition.namespace_regexes):
@@ -54,10 +54,10 @@ def _label_objections(place: str, condition: Condition) -> Iterator[Problem]:
 def allows(
     conditions: Iterable[Condition], name: str, labels: Mapping[str, str], *, whole: bool = True
 ) -> bool | Problem | None:
-    """Whether a namespace meets any of the conditions; an empty list takes all.
+    """Return whether a namespace meets any condition; an empty list admits all.
 
-    whole: labels are all that it has; else they decide only where those that are known do, and None is
-    unknown. A condition that makes no sense refuses everybody, whatever the others say.
+    `whole`: `labels` are complete; otherwise the result is None if it depends on unknown labels. Returns the
+    Problem of an invalid condition, which rejects every namespace.
     """
     conditions = tuple(conditions)
     for refusal in (*condition_objections(conditions), *requirement_faults(conditions)):
@@ -75,7 +75,7 @@ def _meets(condition: Condition, name: str, labels: Mapping[str, str], *, whole:
 
 
 def _any(held: Iterable[bool | None]) -> bool | None:
-    """Whether one of them holds, and None where that depends on what is unknown."""
+    """Return whether any is True; None if that depends on unknown ones."""
     found = {*held}
     return True if True in found else None if None in found else False
 
@@ -105,7 +105,7 @@ def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def requirement_faults(conditions: Iterable[Condition]) -> Iterator[Problem]:
-    """Find expressions that no labels could ever be compared by."""
+    """Yield problems of expressions that cannot be evaluated for any labels."""
     for index, condition in enumerate(conditions):
         selector = condition.namespace_selector or LabelSelector()
         for position, requirement in enumerate(selector.match_expressions):
@@ -122,7 +122,7 @@ def requirement_faults(conditions: Iterable[Condition]) -> Iterator[Problem]:
 
 
 def regex_objections(place: str, pattern: str) -> Iterator[Problem]:
-    """Judge a pattern of RE2, by which Google's and ESO's regular expressions go."""
+    """Yield a problem if a pattern is not valid RE2, the syntax that Google and ESO use."""
     if _search(pattern, "") is None:
         yield Problem(
             place,
@@ -132,7 +132,7 @@ def regex_objections(place: str, pattern: str) -> Iterator[Problem]:
 
 
 def is_found(pattern: str, text: str) -> bool:
-    """Whether a pattern matches anywhere in a text; one that makes no sense matches nowhere."""
+    """Return whether a pattern matches anywhere in a string; an invalid one never matches."""
     return _search(pattern, text) is True
 
 
@@ -143,7 +143,7 @@ def _search(pattern: str, text: str) -> bool | None:
 
 @cache
 def _matcher() -> Any:
-    """Return a program of CEL, whose `matches` is RE2's."""
+    """Return a compiled CEL program, because `matches` in CEL is RE2."""
     with IMPORT_LOCK:
         from cel_expr_python import cel
 

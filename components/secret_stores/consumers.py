@@ -1,8 +1,8 @@
-"""Who uses a store: what reads secrets through it into the cluster, and what pushes the cluster's there.
+"""Consumers of a store: reads of its secrets into the cluster, and pushes of Secrets to it.
 
-A consumer belongs to a namespace, the *caller* of the rule of references. Its names are all resolved: a
-claimed account is by now the name of the Secret it is. Field names and defaults are External Secrets
-Operator's (ESO), whose objects the same consumers can be compiled to.
+A consumer belongs to a namespace, the *caller* in the rule of references. All names are resolved: a claimed
+account is already the name of its Secret. Field names and defaults are those of External Secrets Operator
+(ESO), to whose objects the same consumers can be compiled.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from components.secret_stores.model import DataKey, NamespaceName
 
 
 class Backend(StrEnum):
-    """Who carries a consumer out: this program at each update, or ESO in the cluster, all the time."""
+    """What serves a consumer: this program at each update, or ESO in the cluster continuously."""
 
     DIRECT = "direct"
     ESO = "eso"
 
 
 class UpdatePolicy(StrEnum):
-    """What a push does with a value that is there already; one it did not write is never overwritten."""
+    """How a push treats an existing value; a value of another owner is never overwritten."""
 
     REPLACE = "Replace"
     IF_NOT_EXISTS = "IfNotExists"
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of pushed values once the push is gone."""
+    """What happens to pushed values when the push is removed."""
 
     DELETE = "Delete"
     NONE = "None"
 
 
 class DecodingStrategy(StrEnum):
-    """How a value is decoded; Auto tries both of base64, and leaves what is neither."""
+    """Decoding of a value; Auto tries both base64 alphabets, and keeps a value that is neither."""
 
     AUTO = "Auto"
     BASE64 = "Base64"
@@ -98,7 +98,7 @@ class Find(ConfigModel):
 
     @property
     def way(self) -> str:
-        """What they are found by."""
+        """Criterion that they are found by: tags or name."""
         return "tags" if self.name is None else "name"
 
 
@@ -116,15 +116,15 @@ class DataSource(ConfigModel):
 
     @property
     def way(self) -> str:
-        """What a kind of provider needs to have for it: extract, name or tags."""
+        """Feature that the kind of provider must support: extract, name or tags."""
         return "extract" if self.find is None else self.find.way
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a push goes to: a key of the store, and one property of it.
+    """Target of a push: a key of the store, and one of its properties.
 
-    namespace: another than the provider's, of a kind that has some.
+    `namespace`: if it differs from the provider's, for kinds with namespaces.
     """
 
     key: str
@@ -150,7 +150,7 @@ class Pushed(ConfigModel):
 
     @property
     def place(self) -> Place:
-        """Where it goes to in the store, which no two pushes may share."""
+        """Target in the store, which must be unique among pushes."""
         return Place(self.remote_key, self.property_name, self.remote_namespace)
 
 
@@ -183,7 +183,7 @@ class ExternalSecret(_Consumer):
     template: Mapping[DataKey, str] = {}
 
     def takes(self, secret: str) -> bool:
-        """Whether it reads a Secret of this name, if its store is a namespace with it; labels say nothing."""
+        """Return whether it would read a Secret of this name, if its store is a namespace; ignores labels."""
         sources = [each.find.name for each in self.data_from if each.find is not None]
         keys = {each.key for each in (*self.data.values(), *(one.extract for one in self.data_from)) if each}
         return secret in keys or any(each is not None and is_found(each.regexp, secret) for each in sources)

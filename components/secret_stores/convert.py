@@ -1,4 +1,4 @@
-"""From a block embedded in a store to a provider object, and back."""
+"""Conversion between a block embedded in a store and a provider object."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from components.secret_stores.registry import RefRegister
 
 
 def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> AnyProvider | Problem:
-    """Make the provider that a store's embedded block stands for.
+    """Return the provider that is equivalent to a store's embedded block.
 
-    It is named after the store, is of its namespace or of the whole cluster as the store is, and has ESO's
-    defaults. Raises pydantic.ValidationError for a block its kind does not know.
+    It has the store's name, the store's namespace or cluster scope, and ESO's defaults. Raises
+    pydantic.ValidationError for a block that is invalid for its kind.
     """
     if len(block) != 1:
         given, fix = (", ".join(block), "keep one") if block else ("none", "add one")
@@ -29,5 +29,5 @@ def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> An
 
 
 def embed(provider: AnyProvider, kinds: RefRegister) -> dict[str, Any]:
-    """Write a provider the way ESO embeds it; the inverse of `convert`, with the defaults in place."""
+    """Return a provider as a block that ESO embeds, with defaults; inverse of `convert`."""
     return {kinds.kind_of(provider).embedded: as_document(provider.spec)}

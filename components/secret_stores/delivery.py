@@ -1,7 +1,7 @@
-"""Whether External Secrets Operator (ESO) did what its objects say, told by the update they are of.
+"""Check after an update of whether External Secrets Operator (ESO) reconciled its objects.
 
-A dynamic resource that writes nothing, declared after the objects. A preview looks at what is there; an
-update waits for what it changed. Its path is written into the state of stacks and never moves. Import-pure.
+A dynamic resource without side effects, declared after the objects. A preview reads their status; an update
+waits for those it changed. Its module path is stored in the state of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EsoDeliveryArgs:
-    """objects: each {place, apiVersion, kind, namespace?, name, type? of its Secret}. within: how long.
+    """`objects`: each {place, apiVersion, kind, namespace?, name, type? of its Secret}. `within`: timeout.
 
-    undelivered: `Kind name` → why ESO has not done what an object says; the check looks.
+    `undelivered`: `Kind name` → why ESO has not reconciled an object; filled in by the check.
     """
 
     objects: Sequence[Mapping[str, Any]]
@@ -34,12 +34,12 @@ class EsoDeliveryArgs:
 
 
 class EsoDeliveryProvider(DynamicProvider):
-    """Looks at objects of ESO, and waits for them."""
+    """Reads objects of ESO, and waits for them."""
 
     args = EsoDeliveryArgs
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return what is not delivered now; nothing is known of a cluster that cannot be seen."""
+        """Return what is not delivered now; unchanged inputs if the cluster is unreachable."""
         with IMPORT_LOCK:
             from components.secret_stores.eso_cluster import shortcomings
 
@@ -50,12 +50,12 @@ class EsoDeliveryProvider(DynamicProvider):
         return {**inputs, "undelivered": self._told(inputs, shortcomings(found))}
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether an object stands otherwise than it did."""
+        """Return whether the status of an object has changed."""
         seen = news.get("undelivered")
         return seen is not None and seen != (olds.get("undelivered") or {})
 
     def name(self, _state: Properties) -> str:
-        """Return the one id there is in a stack."""
+        """Return the fixed id: there is one such resource per stack."""
         return "external-secrets"
 
     def create_resource(self, props: Properties) -> Properties:
@@ -63,14 +63,14 @@ class EsoDeliveryProvider(DynamicProvider):
         return self._waited(props, self._named(props))
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Wait for those that do not stand as they did."""
+        """Wait for the objects whose status changed."""
         known, seen = olds.get("undelivered") or {}, self.prepare(news, olds).get("undelivered") or {}
         former, now = self._named(olds), self._named(news)
         changed = {name for name in now if now[name] != former.get(name) or seen.get(name) != known.get(name)}
         return self._waited(news, changed)
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return how they stand now."""
+        """Return their present status."""
         return {"undelivered": self.prepare(props, props).get("undelivered")}
 
     def _waited(self, props: Properties, names: Collection[str]) -> Properties:
@@ -109,13 +109,13 @@ class EsoDeliveryProvider(DynamicProvider):
         return {f"{each['kind']} {each['name']}": each for each in props["objects"]}
 
     def _told(self, props: Properties, short: Mapping[str, str]) -> Mapping[str, str]:
-        """Say each reason at the place of the configuration that the object stands for."""
+        """Prefix each reason with the configuration path of the object."""
         objects = self._named(props)
         return {name: f"{objects[name]['place']}: {why}" for name, why in sorted(short.items())}
 
 
 class EsoDelivery(DynamicResource[EsoDeliveryArgs]):
-    """What of ESO's objects is not delivered, and why: undelivered, `Kind name` → why."""
+    """ESO's objects that are not reconciled: `undelivered`, `Kind name` → reason."""
 
     provider = EsoDeliveryProvider
 

@@ -1,4 +1,4 @@
-"""Clients of the direct back end: found for an admitted use, and tried again where a moment may fix it."""
+"""Clients of the direct back end: cached for admitted uses, with retries of temporary errors."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MAX_AGE: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """What a client is found by.
+    """Cache key of a client.
 
-    where: the cluster and the services the provider's names are looked up in. spec: digest of the spec with
-    every selector's namespace, so that two callers share one only where they read the same. caller: empty
-    unless clients of the kind use the caller's namespace.
+    `where`: cluster and services in which the provider's names are resolved. `spec`: digest of the spec with
+    the namespace of every selector, so that two callers share a client only if they read the same. `caller`:
+    empty unless clients of the kind use the caller's namespace.
     """
 
     where: Hashable
@@ -40,7 +40,7 @@ class ClientKey:
 
 @dataclass(slots=True)
 class _Kept:
-    """A client, or the place of one that is being made. edition: digest of the spec as it is written."""
+    """Client, or the slot of one being created. `edition`: digest of the spec as written."""
 
     edition: str
     client: SecretsClient | None = None
@@ -49,7 +49,7 @@ class _Kept:
 
 
 class Clients:
-    """The clients of a process; safe for any number of threads. One that is outdated is let go."""
+    """Clients of a process; thread-safe. Outdated clients are dropped."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -57,11 +57,11 @@ class Clients:
         self._kept: dict[ClientKey, _Kept] = {}
 
     def __len__(self) -> int:
-        """Count the clients that are kept."""
+        """Return the number of cached clients."""
         return sum(each.client is not None for each in self._kept.values())
 
     def get(self, key: ClientKey, edition: str, make: Callable[[], SecretsClient]) -> SecretsClient:
-        """Return the client of a key, made by the first that asks; the others wait for it."""
+        """Return the client of a key; the first caller creates it, concurrent ones wait."""
         with self._lock:
             self._kept = {
                 other: each
@@ -72,7 +72,7 @@ class Clients:
         with kept.making:
             if kept.client is None:
                 client = make()
-                kept.made = self._clock()  # first, or another thread takes the client for an old one
+                kept.made = self._clock()  # set first: other threads compare it
                 kept.client = client
             return kept.client
 
@@ -95,24 +95,24 @@ _INTERVAL: Final = "500ms"
 
 @dataclass(frozen=True, slots=True)
 class StackTarget:
-    """Where a stack's names lead: its cluster (`credfleet:cluster`), and Google by its `gcp:` keys."""
+    """Targets of a stack's names: its cluster (`credfleet:cluster`), and Google (`gcp:` keys)."""
 
     cluster: str | None = None
     google: SecretManagerTarget = field(default_factory=SecretManagerTarget)
 
     @classmethod
     def configured(cls, read: Callable[[str], str | None]) -> StackTarget:
-        """Read it from a stack's configuration by key."""
+        """Read the targets from a stack's configuration."""
         return cls(read("cluster"), SecretManagerTarget.configured(read))
 
     @property
     def stack_cluster(self) -> StackCluster:
-        """The cluster; raises ClusterError for one that makes no sense."""
+        """Cluster of the stack; raises ClusterError for an invalid one."""
         return StackCluster(ClusterTarget.parse(self.cluster))
 
 
 def retry(use: Use, work: Callable[[], T], wait: Callable[[float], None] = time.sleep) -> T:
-    """Do what may fail for a moment only, as often as the retrySettings of the store say."""
+    """Run work that might fail temporarily, with the retries that the store's retrySettings allow."""
     given = use.store.spec.retry_settings or RetrySettings()
     interval = nanoseconds(given.retry_interval or _INTERVAL) / 1e9
     for _ in range(_RETRIES if given.max_retries is None else given.max_retries):
@@ -126,7 +126,7 @@ def retry(use: Use, work: Callable[[], T], wait: Callable[[float], None] = time.
 
 
 def client_of(use: Use, target: StackTarget, purpose: Purpose, clients: Clients = CLIENTS) -> SecretsClient:
-    """Return the client of a use. Raises StoreError, for reads of a store that is not ready."""
+    """Return the client of a use. Raises StoreError, also for a read from a store that is not ready."""
     title = use.provider.key.title
     caller = use.caller if use.kind.by_caller else ""
     key = ClientKey(target, use.provider.key, use.provider.spec.digest, caller)

@@ -1,11 +1,10 @@
-"""Reads and pushes as the dynamic resources state them: from properties to what is done in the cluster.
+"""Reads and pushes of the dynamic resources, carried out by the direct back end.
 
-Apart from the providers, which load without the models. Everything here raises CredfleetError.
-
-A read that changes its back end keeps its Secret all the time. From ESO to the direct one: the ExternalSecret
-is told to own its target no more, the target loses the reference by which it would go with it, and only then
-the update removes the ExternalSecret. The other way: the target stays where an ExternalSecret of the same
-name is to make it (`externalsecret_controller.go` of ESO 2.9.0).
+Separate from the providers, which load without the models. Everything here raises CredfleetError. When a read
+changes its back end, its Secret stays. From ESO to direct: the ExternalSecret's creationPolicy becomes
+Orphan, the owner reference is removed from the target, and only then does the update delete the
+ExternalSecret. From direct to ESO: the target stays if an ExternalSecret of the same name will create it
+(`externalsecret_controller.go` of ESO 2.9.0).
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _STACKS: Final = "pulumi"
 
 
 class DirectRead:
-    """A read of a stack: {namespace, target, owner, read, store, provider?, labels}."""
+    """Read of a stack: {namespace, target, owner, read, store, provider?, labels}."""
 
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
         self._target = StackTarget.configured(configured)
@@ -67,45 +66,45 @@ class DirectRead:
         )
 
     def admitted(self) -> Use:
-        """Find its way, or the reason why there is none, before anybody is asked for a secret."""
+        """Resolve its provider, or raise why that is not allowed, before any secret is read."""
         use = _admitted(self._properties, Purpose.READ, self._target)
         _refuse(self._reading.read.title, read_objections(self._reading.read, use.kind))
         return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
-        """Return the error that its target is another owner's, if it is."""
+        """Return an error if its target has another owner."""
         taken = open_projector(self._target.cluster).taken(self._reading)
         return [] if taken is None or self._is_handed_over() else [taken]
 
     def write(self) -> WrittenCopy:
-        """Make its target."""
+        """Write its target."""
         use = self.admitted()
         self._take_over()
         return retry(use, lambda: self._projector(use).write(self._reading))
 
     def is_current(self, known: str) -> bool:
-        """Whether its target, of this digest, is what the store says now."""
+        """Return whether the target, which has this digest, matches the store's present value."""
         return self._projector(self.admitted()).is_current(self._reading, known)
 
     def digest(self) -> str | None:
-        """Return what is in its target; None if that is gone, or another owner's."""
+        """Return the digest of its target; None if it is missing or has another owner."""
         return open_projector(self._target.cluster).digest(self._reading)
 
     def remove(self) -> bool:
-        """Remove its target, unless that is another owner's, or ESO's by now.
+        """Delete its target, unless it now belongs to another owner or to ESO.
 
-        False for one that a later incarnation of it has.
+        False if a later incarnation of it has the target.
         """
         return self._is_left_to_eso() or open_projector(self._target.cluster).remove(self._reading)
 
     def _projector(self, use: Use) -> Projector:
-        """Open a projector for which the store is the source."""
+        """Return a projector whose source is the store."""
         client = client_of(use, self._target, Purpose.READ)
         secrets = open_secrets(self._target.cluster)
         return Projector(secrets, lambda _: list_versions(self._reading.read, client))
 
     def _is_handed_over(self) -> bool:
-        """Whether its ExternalSecret made its target, for a stack."""
+        """Return whether a stack's ExternalSecret created its target."""
         target = self._reading.target
         secret = self._target.stack_cluster.mark(target.namespace, target.name)
         if secret is None or maker(secret) != self._reading.read.name:
@@ -115,7 +114,7 @@ class DirectRead:
         return found is None or any(str(each.get("manager")).startswith(_STACKS) for each in managers)
 
     def _take_over(self) -> None:
-        """Take its target from its ExternalSecret, if that has it."""
+        """Take its target over from its ExternalSecret, if that owns it."""
         if not self._is_handed_over():
             return
         if self._external_secret() is not None:
@@ -131,7 +130,7 @@ class DirectRead:
                 return
 
     def _is_left_to_eso(self) -> bool:
-        """Whether an ExternalSecret of its name is there to make its target from now on."""
+        """Return whether an ExternalSecret of its name will create its target from now on."""
         found = self._external_secret()
         if found is None or found["metadata"].get("deletionTimestamp"):
             return False
@@ -150,7 +149,7 @@ class DirectRead:
 
 
 class DirectPush:
-    """A push of a stack: {namespace, owner, push, store, provider?, labels}."""
+    """Push of a stack: {namespace, owner, push, store, provider?, labels}."""
 
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
         self._target = StackTarget.configured(configured)
@@ -160,36 +159,36 @@ class DirectPush:
 
     @property
     def places(self) -> Sequence[Place]:
-        """Where it goes to."""
+        """Places that it writes."""
         return [each.place for each in self._push.data]
 
     def admitted(self) -> Use:
-        """Find its way, or the reason why there is none, before anybody is asked for a secret."""
+        """Resolve its provider, or raise why that is not allowed, before any secret is read."""
         use = _admitted(self._properties, Purpose.PUSH, self._target)
         _refuse(self._push.title, push_objections(self._push, use.kind))
         return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
-        """Return an error for each place that another owner has."""
+        """Return an error for each place that has another owner."""
         return [*self._pusher(self.admitted()).conflicts()]
 
     def write(self, former: Sequence[Place] = ()) -> Mapping[str, str]:
-        """Write what differs; former: where it went to before."""
+        """Write what differs. `former`: places that it wrote before."""
         use = self.admitted()
         return retry(use, lambda: self._pusher(use).write(former))
 
     def is_current(self, known: str) -> bool:
-        """Whether what is pushed has this digest, and the store has it."""
+        """Return whether the pushed content has this digest, and the store has it."""
         return self._pusher(self.admitted()).is_current(known)
 
     def is_there(self) -> bool:
-        """Whether the store has anything of it."""
+        """Return whether the store has any of its values."""
         return self._pusher(self.admitted()).is_there()
 
     def remove(self) -> bool:
-        """Remove what it wrote, as its deletion policy says; nothing is asked where it says to leave it.
+        """Remove what it wrote, if its deletion policy is Delete; otherwise make no call.
 
-        Whatever keeps it from that, such as a credential that is gone, is told with both ways on.
+        Any error, such as a missing credential, is reported with both possible fixes.
         """
         if self._push.deletion_policy is DeletionPolicy.NONE:
             return True
@@ -225,7 +224,7 @@ def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> 
     use = admit(store, provider, caller, labels, purpose)
     strange: Problem | None = None
     if isinstance(use.provider.spec, KubernetesSpec):
-        with suppress(CredfleetError):  # certificates may come by this very update: who logs in looks again
+        with suppress(CredfleetError):  # this update might create the certificates; the login checks again
             strange = strange_certificates(use.provider.spec.server, target.stack_cluster)
     _refuse(f"{store.title}: {use.provider.key.title}", filter(None, [strange]))
     return use
@@ -234,10 +233,10 @@ def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> 
 def obstacles(
     push: Mapping[str, Any], cluster: StackCluster, configured: Callable[[str], str | None]
 ) -> Iterator[Problem]:
-    """Yield what is in the way of a push of ESO's, as the lookout is given it; nothing if that is unseen.
+    """Yield what blocks a push by ESO, given as the lookout's input; nothing if it cannot be read.
 
-    ESO writes over whatever is at the place (docs/compatibility.md), so what another owner has is refused,
-    unless the push's own PushSecret writes there already.
+    ESO overwrites whatever is at the place (docs/compatibility.md). A place with another owner is therefore
+    rejected, unless the push's own PushSecret already writes to it.
     """
     document = push["push"]
     path = path_of(V1ALPHA1, "PushSecret", push["namespace"], document["name"])

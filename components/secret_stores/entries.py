@@ -139,7 +139,7 @@ class StoreEntry(_Named):
 
 class _Said(ConfigModel):
     def said(self) -> dict[str, Any]:
-        """Return what it says, in the words of External Secrets Operator; accounts are none of those."""
+        """Return its values under External Secrets Operator's names, without accounts."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"account"})
 
 
@@ -160,7 +160,7 @@ class _Remote(_Decoded):
     version: RemoteKey | None = Field(default=None, description="Absent: the newest.")
 
     def remote(self, named: Named) -> Mapping[str, Any]:
-        """Return where a value is; of an account its key is a property of the Secret."""
+        """Return the reference of a value; for an account, `key` becomes a property of the Secret."""
         said = self.said()
         if self.account is None:
             return said
@@ -191,7 +191,7 @@ class FindEntry(_Decoded):
     path: RemoteKey | None = Field(default=None, description="Where it looks, or how names begin.")
 
     def said(self) -> dict[str, Any]:
-        """Return what it says, as External Secrets Operator has it."""
+        """Return its values under External Secrets Operator's names."""
         said = super().said()
         return {**said, "name": {"regexp": said["name"]}} if "name" in said else said
 
@@ -204,7 +204,7 @@ class SourceEntry(ConfigModel):
     find: FindEntry | None = Field(default=None, description="Whole secrets.")
 
     def document(self, named: Named) -> Mapping[str, Any]:
-        """Return it as ExternalSecret has it."""
+        """Return it as an entry of `dataFrom` in an ExternalSecret."""
         if self.extract is not None:
             return {"extract": self.extract.remote(named)}
         return {"find": self.find and self.find.said()}
@@ -280,14 +280,14 @@ class ReadEntry(_Consumer):
 
     @property
     def unchanged(self) -> Mapping[str, ReadValue]:
-        """Key of its Secret → the value of data that it is, where it is one as it stands."""
+        """Map each key of the Secret that is one unchanged value to that value of `data`."""
         alone = {key: VALUE.fullmatch(text) for key, text in self.template.items()}
         its = {key: self.data[one[1]] for key, one in alone.items() if one and one[1] in self.data}
         return its if self.template else self.data
 
     @property
     def accounts(self) -> Sequence[tuple[str, str]]:
-        """Every account it reads, behind where it says so."""
+        """Every account it reads, each after the path of the field that names it."""
         named = [(f"data.{key}", value.account) for key, value in self.data.items()]
         gathered = [
             (f"dataFrom[{index}].extract", source.extract.account)
@@ -297,11 +297,11 @@ class ReadEntry(_Consumer):
         return [(where, account) for where, account in (*named, *gathered) if account is not None]
 
     def secret(self, name: str) -> str:
-        """Return the name of its Secret. name: its own, in the configuration."""
+        """Return the name of its Secret. `name`: key of this entry in the configuration."""
         return self.target or self.name or name
 
     def document(self, name: str, store: Mapping[str, str], named: Named) -> Mapping[str, Any]:
-        """Return it as ExternalSecret has it, without namespace. store: kind and name of its."""
+        """Return it as an ExternalSecret, without namespace. `store`: kind and name of its store."""
         document = {**self._document(name, store), "target": self.secret(name)}
         document["data"] = {key: value.remote(named) for key, value in self.data.items()}
         further = {
@@ -369,23 +369,23 @@ class PushEntry(_Consumer):
 
     @property
     def accounts(self) -> Sequence[tuple[str, str]]:
-        """Every account it pushes a copy of, behind where it says so."""
+        """Every account whose copy it pushes, each after the path of the field that names it."""
         return [(f"data.{key}", it.account) for key, it in self.data.items() if it.account is not None]
 
     @property
     def targets(self) -> Sequence[str]:
-        """Every store it goes to."""
+        """Every store that it writes to."""
         return [*([self.store] if self.store else ()), *self.stores]
 
     def to_each(self) -> Iterator[Self]:
-        """Yield a push for each of its stores."""
+        """Yield a copy of the push for each of its stores."""
         for store in self.targets:
             yield self.model_copy(update={"store": store, "stores": ()})
 
     def parts(self, name: str) -> Iterator[tuple[str, Self]]:
-        """Yield it as its back end has it, each part under `NAME`, `NAME/SECRET` or `NAME/STORE…`.
+        """Yield the push as its back end requires it, in parts named `NAME`, `NAME/SECRET` or `NAME/STORE…`.
 
-        Each store has one, and of ESO's each Secret; the first keeps the name of the push.
+        There is one part per store, and with ESO one per Secret; the first part has the name of the push.
         """
         secrets: dict[str, dict[str, PushValue]] = {}
         for key, value in self.data.items():
@@ -399,7 +399,7 @@ class PushEntry(_Consumer):
             yield f"{name}/{end}" if index else name, part
 
     def document(self, name: str, store: Mapping[str, str], named: Named) -> Mapping[str, Any]:
-        """Return it, or a part, as PushSecret has it, without namespace. store: kind and name."""
+        """Return it, or a part, as a PushSecret, without namespace. `store`: kind and name."""
         data = [
             {
                 "remoteKey": key,

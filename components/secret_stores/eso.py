@@ -1,9 +1,9 @@
-"""The same stores, reads and pushes as objects of External Secrets Operator (ESO).
+"""Stores, reads and pushes compiled to objects of External Secrets Operator (ESO).
 
-ESO knows neither providers nor references to them, so the provider of a store is written into it, its
-selectors pinned to the namespaces that the rule of references gives them; one that means the caller's stays
-open, which is how ESO is told so. What ESO cannot express, and would read elsewhere, lose or ignore, is
-refused. A manifest refers to credentials and holds none; what a Fake keeps in its own spec stands there.
+ESO has no provider objects, so a store's provider is embedded in it, with selectors pinned to the namespaces
+that the rule of references gives them. A selector for the caller's namespace stays without one, which ESO
+resolves the same way. What ESO cannot express, and would read elsewhere, lose or ignore, is rejected.
+Manifests refer to credentials and contain none, except the values in the spec of a Fake provider.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ _OPAQUE: Final = {"engineVersion": "v2", "mergePolicy": "Replace", "type": "Opaq
 
 
 def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Manifest:
-    """Write a store with its provider: the one it refers to, or the one its embedded block stands for.
+    """Compile a store with its provider, referenced or embedded.
 
-    Raises EsoError with all that stands in the way.
+    Raises EsoError with all problems.
     """
     refusals = [*store_objections(store, kinds), *selector_objections(store, provider, kinds)]
     refusals.extend(spec_objections(provider, kinds))
@@ -98,9 +98,9 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
 
 
 def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister) -> Manifest:
-    """Write a read; `provider` is its store's. The target becomes ESO's own and ends with the read.
+    """Compile a read; `provider` is its store's. ESO will own the target and delete it with the read.
 
-    Raises EsoError with all that stands in the way.
+    Raises EsoError with all problems.
     """
     kind = kinds.serving(provider)
     refusals = [*read_objections(read, kind)]
@@ -146,7 +146,7 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
 
 
 def lies_in(provider: AnyProvider, namespace: str) -> bool:
-    """Whether a provider's secrets are the Secrets of a namespace of the stack's own cluster."""
+    """Return whether a provider reads the Secrets of a namespace of the stack's own cluster."""
     spec = provider.spec
     return isinstance(spec, KubernetesSpec) and is_own(spec.server) and spec.remote_namespace == namespace
 
@@ -156,9 +156,9 @@ def _remote(ref: RemoteRef, kind: ProviderKind) -> Manifest:
 
 
 def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister, owner: str = "") -> Manifest:
-    """Write a push; `provider` is its store's. owner: whose Secrets it makes in a cluster, as they say.
+    """Compile a push; `provider` is its store's. `owner`: written to the Secrets it creates in a cluster.
 
-    Raises EsoError with all that stands in the way.
+    Raises EsoError with all problems.
     """
     kind = kinds.serving(provider)
     if refusals := [*push_limits(push, kind)]:
@@ -188,7 +188,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister, ow
 
 
 def _metadata(namespace: str | None, owner: str) -> Manifest:
-    """Say to ESO that labels and annotations stay, whose a pushed Secret is and in which namespace."""
+    """Return PushSecretMetadata that keeps labels and annotations, and sets owner and namespace."""
     named = {"apiVersion": "kubernetes.external-secrets.io/v1alpha1", "kind": "PushSecretMetadata"}
     elsewhere = {} if namespace is None else {"remoteNamespace": namespace}
     mark = {"annotations": {PUSHED_BY: owner}} if owner else {}
@@ -196,7 +196,7 @@ def _metadata(namespace: str | None, owner: str) -> Manifest:
 
 
 def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) -> dict[str, str | None]:
-    """Return the namespace each selector names; None where ESO takes none: certificates of a SecretStore."""
+    """Return the namespace of each selector; None where ESO accepts none: a SecretStore's certificates."""
     if not isinstance(store, SecretStore):
         return {**resolution.namespaces}
     certificates = (path for path, each in selectors(provider.spec) if isinstance(each, CaSelector))
@@ -204,7 +204,7 @@ def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) 
 
 
 def store_limits(store: AnyStore, provider: AnyProvider, kind: ProviderKind) -> Iterator[Problem]:
-    """Find what of an admissible store and its provider has no equal in ESO."""
+    """Yield what ESO cannot express of an admissible store and its provider."""
     if store.spec.controller == CONTROLLER:
         yield Problem(
             store.title,
@@ -237,12 +237,12 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: ProviderKind) -> 
 
 
 def property_of(kind: ProviderKind, name: str | None) -> str | None:
-    """Return what ESO has to be told so that it takes one field, and no path of it."""
+    """Return the property name escaped for ESO, so that it selects one field and is not a path."""
     return as_path(name) if name is not None and kind.facts.get("propertyIsPath") else name
 
 
 def push_limits(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
-    """Find what of a push ESO would ignore or fail at."""
+    """Yield what ESO would ignore or fail on in a push."""
     if kind.capabilities is Capability.READ_ONLY:
         yield Problem(
             push.title, f"providers of kind {kind.name} are only read", "push to a store of another kind"
@@ -258,7 +258,7 @@ def push_limits(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
 
 
 def _namespace_harm(push: PushSecret) -> str | None:
-    """Return what ESO would do, which looks and deletes in the provider's namespace, and writes elsewhere."""
+    """Return the harm of ESO reading and deleting in the provider's namespace but writing elsewhere."""
     if push.deletion_policy is DeletionPolicy.DELETE:
         return "would delete the Secret of that name in the provider's namespace"
     if push.update_policy is UpdatePolicy.IF_NOT_EXISTS:

@@ -1,8 +1,8 @@
-"""What External Secrets Operator (ESO) has done in the cluster: how its objects stand, whose a Secret is.
+"""Status of External Secrets Operator (ESO) objects in the cluster, and ownership of Secrets.
 
-An object stands by its own condition (`GetResourceVersion` of ESO 2.9.0). ESO takes any Secret of the name
-that a read wants over: it drops the keys it does not know and owns the rest, which goes with the read
-(`applyOwnership`). So one that is there already has to be the read's own: made by its ExternalSecret, or by
+An object's status is its Ready condition (`GetResourceVersion` of ESO 2.9.0). ESO takes over any Secret with
+the target name of a read: it drops unknown keys and owns the rest, which it deletes with the read
+(`applyOwnership`). An existing Secret must therefore belong to the read: created by its ExternalSecret, or by
 the direct back end for the same read, which hands it over.
 """
 
@@ -48,16 +48,16 @@ _PLURALS: Final = {
 
 
 def path_of(api_version: str, kind: str, namespace: str | None, name: str | None) -> str:
-    """Return where the API server keeps an object; without a name, where it lists them."""
+    """Return the API path of an object; without a name, of its list."""
     within = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
     ending = "" if name is None else f"/{quote(name, safe='')}"
     return f"/apis/{api_version}{within}/{_PLURALS[kind]}{ending}"
 
 
 def shortcoming(found: JsonObject) -> str | None:
-    """Return why an object does not stand as it is written; None when it does.
+    """Return why an object is not reconciled as written; None if it is.
 
-    Of a message only ESO's own words are told: what follows a colon is another's, such as a provider's.
+    Only ESO's own part of a message is reported: text after a colon comes from elsewhere, such as a provider.
     """
     status = found.get("status") or {}
     ready = next((each for each in status.get("conditions") or () if each.get("type") == "Ready"), None)
@@ -84,9 +84,9 @@ def await_states(
     pause: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.monotonic,
 ) -> dict[str, str]:
-    """Wait until these objects stand as they are written; return what is short of it when the time is over.
+    """Wait until these objects are reconciled; return the remaining shortcomings on timeout.
 
-    An ESO that gives no sign of life is not waited for: ESO marks each object as soon as it sees it.
+    Without any sign of a running ESO, the wait ends early: ESO marks each object as soon as it sees it.
     """
     begin = now()
     while True:
@@ -114,7 +114,7 @@ MARKS: Final = ("reconcile.external-secrets.io/created-by", "reconcile.external-
 
 
 def maker(secret: Mapping[str, Any]) -> str | None:
-    """Return the name of the ExternalSecret that controls a Secret."""
+    """Return the name of the ExternalSecret that controls a Secret, or None."""
     for owner in secret["metadata"].get("ownerReferences") or ():
         if owner.get("controller") and owner["kind"] == _KIND and owner["apiVersion"].startswith(_GROUP):
             return str(owner["name"])
@@ -126,10 +126,10 @@ _UNWRITTEN: Final = ": could not update secret"
 
 
 def recast(found: Mapping[str, JsonObject], cluster: str | None) -> Mapping[str, JsonObject]:
-    """Delete Secrets that are to be of another type, which never changes: ESO has the values, and makes them.
+    """Delete Secrets whose immutable type must change, so that ESO, which has the values, recreates them.
 
-    Only where the API server takes, of that type, those that are known; for others it is given `{}`. A
-    template that may lack a value, of which ESO says the same, changes nothing.
+    First a dry run checks that the API server accepts the present values with the new type; missing values
+    are `{}`. Skipped if the template might lack a value, for which ESO reports the same error.
     """
     secrets = open_secrets(cluster)
     for each in found.values():
@@ -150,7 +150,7 @@ def recast(found: Mapping[str, JsonObject], cluster: str | None) -> Mapping[str,
 
 
 def release(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:
-    """Return the metadata of a Secret that no ExternalSecret controls any more, and further annotations."""
+    """Return Secret metadata without ESO's ownership, and with additional annotations."""
     owners = [each for each in metadata.get("ownerReferences") or () if each["kind"] != _KIND]
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key not in MARKS}
     noted = {**(metadata.get("annotations") or {}), **annotations}
@@ -160,9 +160,9 @@ def release(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> dict
 def target_objection(
     secret: Mapping[str, Any] | None, read: Mapping[str, str], *, served: bool
 ) -> tuple[str, str] | None:
-    """Return why ESO may not make the Secret of a read, and the fix. secret: what is there.
+    """Return why ESO must not create the Secret of a read, and the fix. `secret`: the existing one.
 
-    Where the cluster does not serve ExternalSecret, what the direct back end made would go with no other.
+    If the cluster does not serve ExternalSecret, deleting the direct back end's Secret would leave no other.
     """
     if secret is None:
         return None
@@ -195,10 +195,10 @@ def objections(
     *,
     served: bool,
 ) -> Iterator[tuple[str, Problem]]:
-    """Look at the cluster and find, with its place, what of the stack's reads and callers ESO may not have.
+    """Yield what blocks ESO's reads and callers in the cluster, each with its configuration path.
 
-    reads, callers: as the lookout is given them. served: whether the cluster serves ExternalSecret. A
-    namespace that is not there yet is refused nothing: its maker may label it. Raises CredfleetError.
+    `reads`, `callers`: inputs of the lookout. `served`: whether the cluster serves ExternalSecret. A
+    namespace that does not exist yet is not rejected: its creator might label it. Raises CredfleetError.
     """
     for read in reads:
         secret = cluster.mark(read["namespace"], read["target"])

@@ -1,9 +1,9 @@
-"""The kinds of provider that External Secrets Operator has, by their shapes: those that have no client here.
+"""Provider kinds of External Secrets Operator for which this program knows only the schema of the spec.
 
-`eso_shapes.json` is reduced from the schema of its CustomResourceDefinition v2.9.0, by
-`tests/witness/eso_shapes.py`. A word there is a scalar or a selector, `!` a field that is needed, `where` a
-value that has to be by rules in CEL. So the rule of references holds for them, the API server takes what is
-taken here, and they can be written for ESO; what else their code demands is in `eso_providers`.
+`tests/witness/eso_shapes.py` reduces ESO's CustomResourceDefinitions v2.9.0 to `eso_shapes.json`. There, a
+word is a scalar or a selector, `!` a required field, and `where` a value constrained by CEL rules. The rule
+of references therefore applies to these kinds, the API server accepts what is accepted here, and they can be
+compiled for ESO. Checks in ESO's code are in `eso_providers`.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _WORDS: Final[Mapping[str, Any]] = {
 
 
 def know_all(kinds: RefRegister, module: str) -> None:
-    """Add every kind of ESO that a register does not know yet; module: what a process imports to know it."""
+    """Register every ESO kind that is not known yet; `module` is the import that registers it."""
     for key in read_table(_SHAPES):
         kinds.know(str(facts_of(key)["name"]), embedded=key, module=module, model=partial(spec_of, key))
 
 
 @cache
 def spec_of(key: str) -> type[ProviderSpec]:
-    """Return the model of a kind's specs, by the key of its embedded block."""
+    """Return the spec model of a kind, by the key of its embedded block."""
     return _model(key, read_table(_SHAPES)[key], ProviderSpec)
 
 
@@ -92,7 +92,7 @@ def _type_of(name: str, shape: Any) -> Any:
 
 
 def _judged(rules: Sequence[_Rule], given: Any) -> Any:
-    """Return what was given, if it is by the rules."""
+    """Return the value if it satisfies the rules."""
     said = as_document(given) if isinstance(given, ConfigModel) else given
     for rule, message in rules:
         if not cel_program(rule).eval(data={"self": said}).value():

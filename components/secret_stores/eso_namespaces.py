@@ -1,7 +1,7 @@
-"""What External Secrets Operator (ESO) does with a selector without a namespace in a ClusterSecretStore.
+"""How External Secrets Operator (ESO) resolves a selector without namespace in a ClusterSecretStore.
 
-Each provider of ESO decides that in code of its own. `eso_namespaces.json` is what those of the version it
-names did when they were asked, selector by selector.
+Each provider of ESO implements this itself. `eso_namespaces.json` records how the providers of one ESO
+version behaved, for each selector.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 
 
 class NamespaceRule(StrEnum):
-    """What becomes of such a selector; what each means stands in the file."""
+    """Behaviour for such a selector; the file explains each value."""
 
     FOLLOWED = "followed"
     REFUSED = "refused"
@@ -31,10 +31,10 @@ class NamespaceRule(StrEnum):
 
 
 def list_unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, NamespaceRule, str]]:
-    """Yield each selector that has to say its namespace: its path, what ESO does, and that as a cause.
+    """Yield each selector that requires a namespace: path, ESO's behaviour, and the problem as text.
 
-    Certificates have to anyhow, and in a provider of a namespace all mean that. Where one selector is
-    followed, ESO looks for none before there is a caller. embedded: the key of the kind.
+    Certificates always require one, and in a provider with a namespace all selectors use that. If one
+    selector follows the caller, ESO resolves none before there is a caller. `embedded`: key of the kind.
     """
     if not isinstance(provider, ClusterProvider):
         return
@@ -52,7 +52,7 @@ def list_unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str,
 
 
 def list_unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
-    """Yield the path of each selector that ESO does not look at: it logs in as its own pod."""
+    """Yield the path of each selector that ESO ignores because it logs in as its own pod."""
     told = read_table(_FILE)["selectors"].get(embedded, {})
     for path, _ in selectors(provider.spec):
         if told.get(_INDEX.sub("", path)) == NamespaceRule.UNUSED:

@@ -1,4 +1,4 @@
-"""ESO's objects as resources: each as far as the cluster serves its kind, else the reason why not."""
+"""ESO's objects as resources: declared if the cluster serves their kind, otherwise skipped with a reason."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _STORELESS: Final = "the store it names is left out"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EsoObject:
-    """An object that is wanted.
+    """ESO object to declare.
 
-    role: its logical name. place: of the configuration. namespace: None for the whole cluster's; home: the
-    same, as it is known before anything is declared. needs: roles of objects it makes no sense without.
-    after: what is there before it, and goes after it. waits: for what it waits, empty for nothing.
+    `role`: logical name. `place`: configuration path. `namespace`: None for cluster-scoped; `home`: the same,
+    as a plain value. `needs`: roles of objects that it requires. `after`: resources created before it and
+    deleted after it. `waits`: why it is skipped, empty if it is not.
     """
 
     role: str
@@ -44,12 +44,12 @@ class EsoObject:
 
     @property
     def served_as(self) -> str:
-        """How a lookout names its kind."""
+        """Its kind as a lookout reports it."""
         return f"{self.api_version}/{self.kind}"
 
     @property
     def title(self) -> str:
-        """How it is told of."""
+        """Its name in messages."""
         return f"{self.kind} {self.name}"
 
 
@@ -63,11 +63,11 @@ def declare(
     waits: Mapping[str, str],
     refused: Mapping[str, str],
 ) -> pulumi.Output[Mapping[str, str]]:
-    """Declare the objects whose kinds are served, each after what it needs, then what waits for them.
+    """Declare the objects whose kinds are served, in order of their needs, then a check of their status.
 
-    wanted: an object after all it needs. within: how long they are waited for. waits: role → for what it
-    waits. refused: place → why an object of it is neither made nor changed. Returns `Kind name` → why it is
-    left out, or not what it says.
+    `wanted`: sorted so that an object follows what it needs. `within`: timeout of the check. `waits`: role →
+    why it is skipped. `refused`: place → why its object must not be created or updated. Returns `Kind name` →
+    why it is skipped or not reconciled.
     """
     made: dict[str, pulumi.Resource] = {}
     skipped: dict[str, str] = {}
@@ -101,7 +101,7 @@ def declare(
 
 
 def _refusal(role: str, why: str | None) -> pulumi.ResourceHookBinding | None:
-    """Keep an object from being made or changed. One that stays as it is stays declared, or it would go."""
+    """Return hooks that block creation and updates. The object stays declared, so it is not deleted."""
     if why is None:
         return None
 

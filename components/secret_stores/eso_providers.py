@@ -1,7 +1,7 @@
-"""What the providers of External Secrets Operator (ESO) can do, and what they demand of a spec, kind by kind.
+"""Capabilities of External Secrets Operator (ESO) providers, and their requirements on a spec, by kind.
 
-`eso_providers.json` is taken from their code in the version it names; `tests/witness/test_eso.py` asks that
-code again. By the key of the embedded block; of a kind of a stack's own code nothing is known here.
+`eso_providers.json` is derived from the code of the ESO version it names; `tests/witness/test_eso.py` checks
+it against that code. Keyed by embedded block; contains nothing about kinds of a stack's own code.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from components.importing import IMPORT_LOCK
 
 @cache
 def read_table(name: str) -> Mapping[str, Any]:
-    """Return what is known of ESO by a file of this folder."""
+    """Return a JSON table about ESO from this folder."""
     return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def facts_of(key: str) -> Mapping[str, Any]:
-    """Return what is known of a kind, in the words of the file: name, can, logins, labels and more."""
+    """Return the facts about a kind from the file: name, can, logins, labels and more."""
     return read_table("eso_providers.json")["kinds"].get(key, {})
 
 
 class Scope(StrEnum):
-    """When a demand holds; what each means stands in the file."""
+    """When a requirement applies; the file explains each value."""
 
     ALWAYS = "always"
     ANY = ""
@@ -45,9 +45,9 @@ WRITTEN: Final = (Scope.ANY, Scope.LOGIN, Scope.OWN)
 
 
 def unmet(key: str, spec: Mapping[str, Any], *scopes: Scope) -> Iterator[Problem]:
-    """Yield what ESO demands of a spec of a kind and does not get; the place is the path in the spec.
+    """Yield ESO's requirements that a spec does not meet; the place is the path in the spec.
 
-    spec: as a document has it. As in Go, an empty text and a false flag are none.
+    `spec`: as in a document. As in Go, empty strings and false count as absent.
     """
     given = _without_zeros(spec)
     for each in facts_of(key).get("demands", ()):
@@ -58,7 +58,7 @@ def unmet(key: str, spec: Mapping[str, Any], *scopes: Scope) -> Iterator[Problem
 
 
 def _parts(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield each part of a spec that is at a path, each of a list on its own."""
+    """Yield each part of a spec at a path, and list items individually."""
     if isinstance(value, list):
         for index, each in enumerate(cast("list[Any]", value)):
             yield from _parts(each, steps, f"{path}[{index}]")
@@ -78,7 +78,7 @@ def _without_zeros(value: Any) -> Any:
 
 @cache
 def cel_program(rule: str) -> Any:
-    """Return a program of CEL; what fails in it is an error, and never true."""
+    """Return a compiled CEL program; evaluation errors are values that are not True."""
     with IMPORT_LOCK:
         from cel_expr_python import cel
 

@@ -1,4 +1,4 @@
-"""What becomes of a use of a store: the whole rule of references, for one store and one caller."""
+"""Evaluation of the rule of references for one store and one caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from components.secret_stores.registry import RefRegister
 
 
 class Ready(StrEnum):
-    """What a caller can expect of a store; ESO's words, and two for what it only logs."""
+    """State of a store for a caller; ESO's words, and two for what ESO only logs."""
 
     READY = "Ready"
     UNKNOWN = "Unknown"
@@ -41,10 +41,10 @@ _DEFERRED: Final = "validation is deferred:"
 
 @dataclass(frozen=True, slots=True)
 class KnownObjects:
-    """What stores are judged in: the kinds known, the provider objects, namespaces and their labels.
+    """Objects that a store is evaluated with: kinds, providers, and namespaces with their labels.
 
-    labels_are_whole: namespaces have no labels but those. as_they_stand: embedded blocks are what ESO is
-    given; else this program writes them out for it. by_eso: what ESO's own code demands counts.
+    `labels_are_whole`: namespaces have no other labels. `as_they_stand`: ESO gets embedded blocks unchanged;
+    otherwise this program compiles them. `by_eso`: whether requirements of ESO's own code apply.
     """
 
     kinds: RefRegister
@@ -55,7 +55,7 @@ class KnownObjects:
     labels_are_whole: bool = True
 
     def labels(self, namespace: str) -> tuple[Mapping[str, str], bool]:
-        """Return the labels of a namespace as far as they are known, and whether these are all."""
+        """Return the known labels of a namespace, and whether they are complete."""
         known = self.namespaces.get(namespace)
         named = {NAME_LABEL: namespace}
         return (named, False) if known is None else ({**named, **known}, self.labels_are_whole)
@@ -63,13 +63,13 @@ class KnownObjects:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a caller's use of a store comes to.
+    """Result for a caller's use of a store.
 
-    refusals: all that is in the way. deferred: why it is not known yet. undecided: what decides is not there
-    to be known, which deferred says. caller: empty while the store is only validated. provider: its title, as
-    far as it is known. referent: another caller reads elsewhere. selectors: path in the provider's spec →
-    namespace read. unserved: the kind, where only its shape is known. overlooked: the selectors that ESO
-    does not look at.
+    `refusals`: all problems. `deferred`: why the result is not known yet. `undecided`: what decides cannot be
+    read; `deferred` is the reason. `caller`: empty for the validation of the store itself. `provider`: its
+    title, if known. `referent`: another caller reads other namespaces. `selectors`: path in the provider's
+    spec → namespace read. `unserved`: the kind, if only its schema is known. `overlooked`: selectors that ESO
+    ignores.
     """
 
     ready: Ready
@@ -86,7 +86,7 @@ class Explanation:
 
     @property
     def reason(self) -> str | None:
-        """Say why, or who else serves it, in one line; None when there is nothing to say."""
+        """Return the reason, or who else serves the store, in one line; None if there is none."""
         told = "; ".join(f"{each.problem} → {each.fix}" for each in self.refusals) or self.deferred
         if self.overlooked:
             said = f"ESO does not look at {', '.join(self.overlooked)}, and logs in as its own pod"
@@ -97,7 +97,7 @@ class Explanation:
 
     @property
     def admitted(self) -> bool | None:
-        """Whether the caller may use the store and nothing in it is refused; None for what is undecided."""
+        """Whether the caller is admitted without problems; None if undecided."""
         return None if self.undecided else self.ready in _USABLE
 
 
@@ -106,9 +106,9 @@ def _undecided(why: str) -> Explanation:
 
 
 def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
-    """Say whether a caller may use a store, and in which namespaces the store's credential is read.
+    """Return whether a caller can use a store, and the namespaces its credential is read from.
 
-    caller: a namespace, or empty for the validation of the store itself, which no condition concerns.
+    `caller`: a namespace, or empty to validate the store itself, without its conditions.
     """
     provider = provider_for(store, caller, around)
     known = None if isinstance(provider, Problem) else provider
@@ -136,7 +136,7 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
 
 
 def _reach(store: AnyStore, caller: str, around: KnownObjects) -> Explanation | None:
-    """Return why a caller does not even get to a store's provider."""
+    """Return why a caller cannot reach the store's provider, or None."""
     if not caller:
         return None
     if not isinstance(store, ClusterSecretStore):
@@ -168,7 +168,7 @@ def _verdict(
     resolution: Resolution | Problem | None,
     around: KnownObjects,
 ) -> Explanation:
-    """Return what a caller that gets to the provider finds there; every refusal of both layers, each once."""
+    """Return the result of reaching the provider, with each problem of both layers once."""
     if store.spec.runtime_ref is not None and store.spec.provider is None:
         why = "spec.runtimeRef hands the store to another process, which alone knows whose login it reads"
         return _undecided(f"{why} → ask it, or use a store without runtimeRef")
@@ -202,9 +202,9 @@ def _verdict(
 
 
 def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
-    """Find selectors that keep an embedded block from getting ready, as far as ESO was seen to treat them.
+    """Yield selectors that keep an embedded block from becoming ready, as observed in ESO.
 
-    One that ESO misses only at a read hinders callers, and no validation.
+    A selector that fails in ESO only at a read affects callers, but not validation.
     """
     if not isinstance(store, ClusterSecretStore) or store.spec.provider is None:
         return
@@ -215,7 +215,7 @@ def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefR
 
 
 def provider_for(store: AnyStore, caller: str, around: KnownObjects) -> AnyProvider | Problem | None:
-    """Return the provider a store means for a caller; None where that is the caller's, and there is none."""
+    """Return the provider of a store for a caller; None if it is the caller's and there is no caller."""
     found = provider_of(store, caller, around.kinds)
     if not isinstance(found, ProviderKey):
         return found

@@ -1,6 +1,6 @@
-"""What a read gathers under keys that are not named: the fields of a secret, or whole secrets by their names.
+"""Keys that a read gathers without naming them: fields of one secret, or whole secrets by name.
 
-As External Secrets Operator 2.9.0 does it, by its `GetSecretMap` and `GetAllSecrets`.
+Follows `GetSecretMap` and `GetAllSecrets` of External Secrets Operator 2.9.0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BASE64: Final = re.compile(rb"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9
 
 
 def read_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Problem]:
-    """Find values that providers of a kind do not have, sources among them, and patterns that are none."""
+    """Yield values and sources that this kind of provider does not support, and invalid patterns."""
     for key, remote in read.data.items():
         yield from _remote_objections(read, f"data.{key}", remote, kind)
     for index, source in enumerate(read.data_from):
@@ -48,9 +48,9 @@ def read_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Proble
 
 
 def as_keys(found: Mapping[str, bytes], place: str) -> Mapping[str, bytes]:
-    """Return values under the keys that a Secret has for them: what no key holds becomes an underscore.
+    """Return values with valid Secret keys: characters that keys cannot contain become underscores.
 
-    One without a name is left out. Raises StoreError where two become one, or one becomes no key.
+    Empty names are dropped. Raises StoreError if two names become equal, or one becomes an invalid key.
     """
     made: dict[str, bytes] = {}
     for name, content in found.items():
@@ -65,7 +65,7 @@ def as_keys(found: Mapping[str, bytes], place: str) -> Mapping[str, bytes]:
 
 
 def decode(content: bytes, strategy: DecodingStrategy | None, place: str) -> bytes:
-    """Decode a value as `Decode` of ESO does: with all padding, without line ends, which Go skips.
+    """Decode a value as ESO's `Decode` does: padding is required, and line breaks are ignored.
 
     Raises StoreError, without the value.
     """

@@ -1,6 +1,6 @@
-"""What is taken out of a value that is JSON, a property or all fields, as External Secrets Operator does it.
+"""Extraction of a property or of all fields from a JSON value, as External Secrets Operator does it.
 
-Source: `getDataByProperty` of ESO 2.9.0, and gjson. What is no JSON in UTF-8 has neither.
+Source: `getDataByProperty` of ESO 2.9.0, and gjson. A value that is not UTF-8 JSON has neither.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def is_json(content: bytes) -> bool:
-    """Whether it is JSON, of a depth that can be read."""
+    """Return whether the content is JSON that is not nested too deeply to parse."""
     return _valid(content) is not None
 
 
 def object_fields(content: bytes) -> Mapping[str, bytes] | None:
-    """Return the fields of a JSON object as Go's `encoding/json` reads raw values; None for no object.
+    """Return the fields of a JSON object as Go's `encoding/json` does; None if it is not an object.
 
-    Text is unescaped and null empty, all else stays as it is written. Of a repeated key the last counts. In
-    text each half of a surrogate pair becomes U+FFFD.
+    Strings are unescaped, null is empty, and other values keep their JSON text. The last of repeated keys
+    wins. In strings each unpaired surrogate becomes U+FFFD.
     """
     written = _valid(content)
     if written is None or not written.startswith("{"):
@@ -40,11 +40,11 @@ def object_fields(content: bytes) -> Mapping[str, bytes] | None:
 
 
 def field_of(content: bytes, *names: str) -> bytes | None:
-    """Return the field of a document under these names, one inside the other; None without one.
+    """Return the field at a path of names; None if not found.
 
-    A list has its fields under numbers. Of a repeated key the first counts. Text is unescaped; objects, lists
-    and whole numbers stay as they are written, other numbers lose exponent and zeros at the end, null is
-    empty. Text with half of a surrogate pair is none.
+    List items have their index as name. The first of repeated keys wins. Strings are unescaped; objects,
+    lists and integers keep their JSON text; other numbers lose exponent and trailing zeros; null is empty.
+    None for a string with an unpaired surrogate.
     """
     document = _valid(content)
     written = None if document is None else next(_inside(document, names), None)
@@ -55,7 +55,7 @@ def field_of(content: bytes, *names: str) -> bytes | None:
 
 
 def as_path(name: str) -> str:
-    """Write the name of one field as the path that means it, and nothing else, to gjson."""
+    """Return a field name escaped as a gjson path that matches only this field."""
     return _PATH_MARK.sub(r"\\\g<0>", name)
 
 
@@ -68,7 +68,7 @@ _DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constan
 
 
 def _valid(content: bytes) -> str | None:
-    """Return JSON as it is written, without blanks around it."""
+    """Return JSON text without surrounding whitespace; None if invalid."""
     try:
         written = content.decode().strip(" \t\r\n")
         _DECODER.decode(written)
@@ -78,7 +78,7 @@ def _valid(content: bytes) -> str | None:
 
 
 def _fields(written: str) -> Iterator[tuple[str, str]]:
-    """Yield names and values, as they are written, of valid JSON that is an object or a list."""
+    """Yield the names and raw JSON values of an object or list."""
     opening = written[:1]
     if opening not in ("{", "["):
         return
@@ -97,7 +97,7 @@ def _fields(written: str) -> Iterator[tuple[str, str]]:
 
 
 def _inside(written: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield what stands under these names, as it is written: more than once, where a key is repeated."""
+    """Yield the raw values at a path of names; several if a key is repeated."""
     if not names:
         yield written
         return
@@ -112,14 +112,14 @@ def _after_blanks(written: str, at: int) -> int:
 
 
 def _said(written: str) -> str:
-    """Return a text unescaped, null as an empty one, and all else as it is written."""
+    """Return a string unescaped, null as an empty string, and any other value as its JSON text."""
     if written[0] == '"':
         return json.loads(written)
     return "" if written == "null" else written
 
 
 def _number(written: str) -> str:
-    """Write a number as gjson does: a whole one as it is, another as a 64-bit float without exponent."""
+    """Format a number as gjson does: integers unchanged, others as a 64-bit float without exponent."""
     if _WHOLE_NUMBER.fullmatch(written):
         return written
     number = float(written)

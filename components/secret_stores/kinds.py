@@ -1,6 +1,6 @@
-"""The kinds of provider credfleet knows: the spec of each, its client, and what the direct back end can do.
+"""Kinds of provider that credfleet knows: spec, client, and features of the direct back end.
 
-The name of this module is in the state of stacks, as where a kind is registered; it never moves.
+The state of stacks contains the name of this module, which registers kinds; it must not change.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which API server a provider of kind Kubernetes means, and what that one is known by.
+"""API server of a provider of kind Kubernetes, and its CA.
 
-External Secrets Operator (ESO) knows no server of its own: without an address it has none, and to one without
-`https://` it speaks in plaintext unless it was given certificates (docs/compatibility.md). So the
-address of its own server is always written out for it.
+External Secrets Operator (ESO) does not default to its own server: it requires an address, and without
+`https://` it uses plaintext unless it has certificates (docs/compatibility.md). The address of its own server
+is therefore always written out for it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _ANY_NAMESPACE: Final = "default"
 
 
 def is_own(server: KubernetesServer | None) -> bool:
-    """Whether the stack's own cluster is meant."""
+    """Return whether the server is that of the stack's own cluster."""
     return server is None or _OWN.fullmatch(server.url) is not None
 
 
 def is_foreign(server: KubernetesServer | None) -> TypeGuard[KubernetesServer]:
-    """Whether the API server of another cluster is meant."""
+    """Return whether the server is that of another cluster."""
     return not is_own(server)
 
 
 def written_out(given: Any, of_all: bool) -> KubernetesSpec:
-    """Return a spec that says where its API server is and what it is known by.
+    """Return a spec with the address and CA of its API server.
 
-    of_all: whether it is for a store of the whole cluster, where certificates need a namespace.
+    `of_all`: for a ClusterSecretStore, whose certificates require a namespace.
     """
     spec: KubernetesSpec = given
     if spec.auth_ref is not None or is_foreign(spec.server):
@@ -58,7 +58,7 @@ def written_out(given: Any, of_all: bool) -> KubernetesSpec:
 
 
 def missed_by_eso(given: Any) -> Iterator[Problem]:
-    """Find what ESO misses in a spec as it stands, to reach the API server of its own cluster."""
+    """Yield what ESO lacks in an unmodified spec to reach the API server of its own cluster."""
     spec: KubernetesSpec = given
     if spec.auth_ref is not None or is_foreign(spec.server):
         return
@@ -79,10 +79,10 @@ def missed_by_eso(given: Any) -> Iterator[Problem]:
 
 
 def strange_certificates(server: KubernetesServer | None, cluster: StackCluster) -> Problem | None:
-    """Return why the stack's own cluster is not what the certificates vouch for that are named for it.
+    """Return a problem if the named certificates do not verify the stack's own cluster.
 
-    ESO would trust these alone, and reach none. Where it is unknown what the cluster is known by, nothing
-    is said. Raises StoreError for certificates that are not there.
+    ESO would trust only these, and could not connect. Returns None if the cluster's CA is unknown. Raises
+    StoreError for missing certificates.
     """
     if server is None or is_foreign(server):
         return None
@@ -107,7 +107,7 @@ def strange_certificates(server: KubernetesServer | None, cluster: StackCluster)
 
 
 def _vouches(given: str, own: str) -> bool:
-    """Whether one of our own certificates is among those that are given, or issued by one."""
+    """Return whether one of the cluster's certificates is among the given ones, or issued by one."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.x509 import load_pem_x509_certificates
 

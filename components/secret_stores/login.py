@@ -1,4 +1,4 @@
-"""The Secret that is drawn for a provider: which keys of it serve which selectors of the provider's spec."""
+"""Login Secret of a provider: which of its keys serves which selector of the provider's spec."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from components.secret_stores.registry import ProviderKind
 
 
 def secret_name(provider: str) -> str:
-    """Name the Secret of a provider."""
+    """Return the name of a provider's Secret."""
     return f"{provider}-credentials"
 
 
 def login_of(kind: ProviderKind, spec: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return which key of a provider's Secret serves which selector: of the ways there are, the one begun.
+    """Map the keys of a provider's Secret to selectors: of the possible logins, the one that the spec starts.
 
-    What the spec gives as a value of its own needs no key.
+    A selector whose value is set directly in the spec needs no key.
     """
     usual, *others = kind.facts.get("logins") or [kind.credential]
     begun = (way for way in others if any(_holder(spec, path) is not None for path in way.values()))
@@ -30,7 +30,7 @@ def login_of(kind: ProviderKind, spec: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _holder(spec: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
-    """Return the part of a spec that has a selector, or is to have it."""
+    """Return the part of a spec that has, or would have, a selector."""
     part: Any = spec
     for step in path.split(".")[:-1]:
         part = part.get(step) if isinstance(part, dict) else None
@@ -38,7 +38,7 @@ def _holder(spec: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
 
 
 def with_login(kind: ProviderKind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Problem:
-    """Write into a spec the selectors that the provider's own Secret serves."""
+    """Add the selectors for the provider's own Secret to a spec."""
     filled: dict[str, Any] = json.loads(json.dumps(spec))
     login = login_of(kind, filled)
     if not login:
@@ -59,7 +59,7 @@ def with_login(kind: ProviderKind, spec: Mapping[str, Any], provider: str) -> di
 
 
 def _enter(part: dict[str, Any], step: str) -> Any:
-    """Return what is at a step, made where nothing is; `list[name]` is a new item of that name."""
+    """Return the value at a step, created if missing; `list[name]` appends an item with that name."""
     step, _, name = step.removesuffix("]").partition("[")
     if not name:
         return part.setdefault(step, {})
@@ -73,7 +73,7 @@ def _enter(part: dict[str, Any], step: str) -> Any:
 
 
 def login_problem(keys: Collection[str], content: bytes) -> Problem | None:
-    """Return why a credential cannot be a Secret of these keys, without its values."""
+    """Return why a credential cannot become a Secret with these keys, without its values."""
     if not content:
         return Problem(
             "credential", "the credential is empty, and an empty one opens nothing", "give its text"
@@ -95,7 +95,7 @@ def login_problem(keys: Collection[str], content: bytes) -> Problem | None:
 
 
 def login_values(keys: Collection[str], content: bytes) -> Mapping[str, bytes]:
-    """Return the Secret's values, by key, of a credential that has no fault: its fields, or all of it."""
+    """Return the Secret's values of a valid credential: its fields by key, or all of it."""
     if len(keys) == 1:
         [key] = keys
         return {key: content}
@@ -104,7 +104,7 @@ def login_values(keys: Collection[str], content: bytes) -> Mapping[str, bytes]:
 
 
 def login_data(keys: Collection[str], content: bytes) -> Mapping[str, str]:
-    """Make the Secret's data, base64, of the same."""
+    """Return the same as Secret data, base64-encoded."""
     return encode(login_values(keys, content))
 
 

@@ -1,8 +1,8 @@
-"""Whether the cluster has External Secrets Operator (ESO), and what stands in its way there.
+"""Check whether the cluster serves External Secrets Operator (ESO), and what blocks its objects.
 
-A dynamic resource that writes nothing, declared before ESO's objects: its `check` looks, so that a preview
-knows, too. Its path is written
-into the state of stacks and never moves. Import-pure.
+A dynamic resource without side effects, declared before ESO's objects. Its `check` reads the cluster, so a
+preview knows the result too. Its module path is stored in the state of stacks and must not change.
+Import-pure.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ _VERSIONS: Final = ("v1", "v1alpha1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EsoLookoutArgs:
-    """kinds: what is served, as `group/version/kind`; the check finds them, and what is refused.
+    """`kinds`: served kinds as `group/version/kind`; filled in by the check, as is `refused`.
 
-    reads: those that ESO is to make, each {place, namespace, name, target, owner}. callers: who uses a store
-    whose conditions go by labels, each {place, namespace, store, conditions, labels}; labels: as far as the
-    stack declares them. pushes: those that ESO is to make, each as a `SecretPush` is stated, with its place.
-    servers: those of stores of kind Kubernetes, each {place, server}. refused: place → why nothing may be
-    made or changed for it.
+    `reads`: by ESO, each {place, namespace, name, target, owner}. `callers`: uses of stores whose conditions
+    select by labels, each {place, namespace, store, conditions, labels}; `labels` are those that the stack
+    declares. `pushes`: by ESO, each with the inputs of a `SecretPush` and its place. `servers`: of stores of
+    kind Kubernetes, each {place, server}. `refused`: place → why nothing must be created or updated for it.
     """
 
     group: str = ESO
@@ -48,9 +47,9 @@ class EsoLookoutArgs:
 
 
 class EsoLookoutProvider(DynamicProvider):
-    """Looks at what the API server serves.
+    """Reads the API server's discovery.
 
-    A lookout that failed would tell no kinds, and objects that are not declared are deleted.
+    It must not fail: a failed lookout would return no kinds, and undeclared objects are deleted.
     """
 
     args = EsoLookoutArgs
@@ -58,7 +57,7 @@ class EsoLookoutProvider(DynamicProvider):
     fails_itself = False
 
     def prepare(self, inputs: Properties, olds: Properties) -> Properties:
-        """Return what is found now; in a cluster that cannot be seen it is what was found before."""
+        """Return what is found now; if the cluster is unreachable, the previous result."""
         from components.secret_stores.stack_cluster import StackCluster
 
         versions = [f"{inputs['group']}/{version}" for version in _VERSIONS]
@@ -73,12 +72,12 @@ class EsoLookoutProvider(DynamicProvider):
         return {**inputs, "kinds": kinds, "refused": refused or None}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what ESO would take from another owner, and what a store of it refuses."""
+        """Reject what ESO would take from another owner, and what its stores do not admit."""
         for each in (inputs["refused"] or {}).values():
             yield CheckFailure("", each)
 
     def _problems(self, inputs: Properties, cluster: StackCluster) -> Iterator[tuple[str, Problem]]:
-        """Yield each with the place of the object that it is of."""
+        """Yield each problem with the configuration path of its object."""
         with IMPORT_LOCK:
             from components.secret_stores.direct_consumers import obstacles
             from components.secret_stores.eso_cluster import objections
@@ -92,7 +91,7 @@ class EsoLookoutProvider(DynamicProvider):
             return
         yield from found
         for each in inputs["servers"] or ():
-            with suppress(CredfleetError):  # certificates may come by this very update
+            with suppress(CredfleetError):  # this update might create the certificates
                 strange = strange_certificates(KubernetesServer.model_validate(each["server"]), cluster)
                 if strange is not None:
                     yield each["place"], strange.within(f"{each['place']}: {strange.place}")
@@ -102,7 +101,7 @@ class EsoLookoutProvider(DynamicProvider):
 
 
 class EsoLookout(DynamicResource[EsoLookoutArgs]):
-    """What of ESO the cluster serves: kinds, as `group/version/kind`. refused: place → why."""
+    """What the cluster serves of ESO: `kinds`, as `group/version/kind`; `refused`, place → reason."""
 
     provider = EsoLookoutProvider
 

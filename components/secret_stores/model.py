@@ -1,9 +1,9 @@
-"""The model of secret stores: providers, the selectors in them, and the stores that use them.
+"""Models of secret stores: providers, their selectors, and the stores that use them.
 
-A *provider* says where secrets are kept and which objects of the cluster hold the credential for that
-place. A *store* is what consumers name; it refers to a provider, or has one embedded the way External
-Secrets Operator (ESO) writes it. Whether an object belongs to a namespace is told by its Python type,
-never by a field. Field names, and the defaults that ESO takes from the schema of its CRDs, are ESO's.
+A *provider* names the place where secrets are stored, and the cluster objects that hold its credential. A
+*store* is what consumers name; it refers to a provider, or embeds one as External Secrets Operator (ESO)
+does. The Python type, not a field, determines whether an object is namespaced. Field names, and the defaults
+from the CRD schemas, are ESO's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AS_ESO: Final = "write it the way External Secrets Operator does"
 
 
 def as_document(part: ConfigModel) -> dict[str, Any]:
-    """Return a part as a document has it, without what it does not say."""
+    """Return a part as in a document, without absent values."""
     return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -97,12 +97,12 @@ class ProviderSpec(ConfigModel):
 
     @property
     def digest(self) -> str:
-        """What distinguishes two specs."""
+        """Digest that identifies the spec."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 class ProviderKey(NamedTuple):
-    """What a provider object is found by; `namespace` is None for one of the whole cluster."""
+    """Key of a provider object; `namespace` is None for a cluster-scoped one."""
 
     api_version: str
     kind: str
@@ -123,11 +123,11 @@ class _ProviderObject(ConfigModel):
 
     @property
     def key(self) -> ProviderKey:
-        """What it is found by."""
+        """Key of the provider."""
         return ProviderKey(self.api_version, self.kind, getattr(self, "namespace", None), self.name)
 
     def objection(self, said: str, fix: str) -> Problem:
-        """Return what is wrong with it."""
+        """Return a problem of this provider."""
         return Problem(self.key.title, f"{self.key.title}: {said}", fix)
 
 
@@ -242,7 +242,7 @@ AnyStore: TypeAlias = SecretStore | ClusterSecretStore
 
 
 def goes_by_labels(store: AnyStore) -> bool:
-    """Whether labels of a namespace say who may use a store."""
+    """Return whether a store's conditions select namespaces by label."""
     return isinstance(store, ClusterSecretStore) and any(
         each.namespace_selector is not None for each in store.spec.conditions
     )

@@ -1,8 +1,8 @@
-"""Reads and pushes of the direct back end as dynamic resources: bytes stay in the cluster and this process.
+"""Reads and pushes of the direct back end as dynamic resources; secret bytes stay out of the state.
 
-Neither inputs nor outputs hold a byte of a secret: the outputs are where it is, a keyed digest of it, and the
-version of what it was made from. The path of this module and the names of its classes are written into the
-state of stacks; they never move. Import-pure, and light: the models are imported by the first call.
+Inputs and outputs contain no secret bytes: outputs are the location, a keyed digest, and the source version.
+The path of this module and its class names are stored in the state of stacks and must not change. Import-pure
+and light: the models are imported by the first call.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _MOMENTARY: Final = frozenset({"unreachable", "not-allowed"})
 
 
 class _StoreProvider(FollowingProvider):
-    """A provider between a store and Secrets of a namespace."""
+    """Dynamic provider between a store and Secrets of a namespace."""
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse, in a preview too, what the rule of references refuses, then what is in the way now."""
+        """Reject, in previews too, what the rule of references rejects, then what blocks the consumer now."""
         if isinstance(inputs["namespace"], Unknown):
             return
-        # a name that could be, where one is known only at the update
+        # a placeholder for names that are known only during the update
         supposed = change_leaves(inputs, lambda value: "unknown" if isinstance(value, Unknown) else value)
         try:
             consumer = self._consumer(supposed)
@@ -67,11 +67,11 @@ class _StoreProvider(FollowingProvider):
             yield CheckFailure("", str(obstacle))
 
     def is_current(self, props: Properties, digest: str) -> bool:
-        """Whether what was written is what its source says now."""
+        """Return whether the written content equals the present source."""
         return self._consumer(props).is_current(digest)
 
     def is_predicted_otherwise(self, props: Properties) -> bool:
-        """Whether a Secret that is made, or pushed, will hold something else."""
+        """Return whether a Secret that is written or pushed will have other content after this update."""
         foreseen = props.get(FORESEEN) or {}
         if not foreseen:
             return False
@@ -81,7 +81,7 @@ class _StoreProvider(FollowingProvider):
         )
 
     def delete_resource(self, _id: str, props: Properties) -> bool:
-        """Remove what was made, if it is still ours."""
+        """Remove what was written, if this resource still owns it."""
         return self._consumer(props).remove()
 
     def _consumer(self, props: Properties) -> DirectRead | DirectPush:
@@ -90,12 +90,12 @@ class _StoreProvider(FollowingProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StoreArgs:
-    """Who uses which store.
+    """Consumer and its store.
 
-    owner: who wants it, the same text whenever the program runs. store, provider: as
-    `admission.document_of` writes them; provider is None for an embedded one. labels: of the namespace, as
-    far as the stack declares them; others are looked up. foreseen: in a preview, Secret of the namespace →
-    digests of what it will hold: that which is made, or those that are pushed.
+    `owner`: id of the consumer, the same in every run. `store`, `provider`: from `admission.document_of`;
+    `provider` is None for an embedded one. `labels`: of the namespace, as far as the stack declares them;
+    others are read from the cluster. `foreseen`: in a preview, Secret of the namespace → digests of its
+    future content, for the Secret that is written or those that are pushed.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -110,9 +110,9 @@ class _StoreArgs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretReadArgs(_StoreArgs):
-    """A Secret `target` of a namespace, made of values of a store.
+    """Secret `target` of a namespace, made from values of a store.
 
-    read: as ExternalSecret has it, without what is said here.
+    `read`: as in an ExternalSecret, without the other inputs.
     """
 
     target: str = field(metadata=IDENTITY)
@@ -120,14 +120,14 @@ class SecretReadArgs(_StoreArgs):
 
 
 class SecretReadProvider(_StoreProvider):
-    """Makes Secrets of what stores say."""
+    """Writes Secrets from values of stores."""
 
     args = SecretReadArgs
     outputs = ("reference", "digest", "sourceVersion")
     named_by = ("namespace", "target")
 
     def create_resource(self, props: Properties) -> Properties:
-        """Make the Secret; one that is there already is taken as its own."""
+        """Write the Secret; an existing one of the same owner is adopted."""
         done = self._consumer(props).write()
         return {
             "reference": f"{props['namespace']}/{props['target']}",
@@ -136,11 +136,11 @@ class SecretReadProvider(_StoreProvider):
         }
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Make the Secret again, without the labels and annotations that it is given no more."""
+        """Write the Secret again, and remove labels and annotations that are no longer set."""
         return self.create_resource({**news, "former": olds["read"]})
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the Secret; None if it is gone, or another owner's."""
+        """Return the digest of the Secret; None if it is missing or has another owner."""
         found = self._consumer(props).digest()
         return None if found is None else {"digest": found}
 
@@ -152,7 +152,7 @@ class SecretReadProvider(_StoreProvider):
 
 
 class SecretRead(DynamicResource[SecretReadArgs]):
-    """A Secret that follows what a store says."""
+    """Secret that follows values of a store."""
 
     provider = SecretReadProvider
 
@@ -162,9 +162,9 @@ class SecretRead(DynamicResource[SecretReadArgs]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretPushArgs(_StoreArgs):
-    """Keys of Secrets of a namespace, written to a store; one that is elsewhere makes another push.
+    """Keys of Secrets of a namespace, written to a store; another address replaces the push.
 
-    push: {name, store, data, updatePolicy, deletionPolicy}, as PushSecret has them.
+    `push`: {name, store, data, updatePolicy, deletionPolicy}, as in a PushSecret.
     """
 
     push: Mapping[str, Any]
@@ -178,7 +178,7 @@ class SecretPushProvider(_StoreProvider):
     delete_first = True
 
     def identity(self, olds: Properties, news: Properties) -> Collection[str]:
-        """Return the inputs whose change makes another push, a store that moved among them."""
+        """Return the changed inputs that require replacement, including a store at another address."""
         moved = [key for key in ("store", "provider") if _address(key, olds) != _address(key, news)]
         return [*super().identity(olds, news), *moved]
 
@@ -187,15 +187,15 @@ class SecretPushProvider(_StoreProvider):
         return f"{state['namespace']}/{state['push']['name']}"
 
     def create_resource(self, props: Properties) -> Properties:
-        """Push; what it wrote before is taken as its own."""
+        """Push; values it wrote before are adopted."""
         return self._pushed(self._consumer(props))
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Push again, and remove what is pushed no more."""
+        """Push again, and remove values that are no longer pushed."""
         return self._pushed(self._consumer(news), self._consumer(olds))
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return None when nothing of the push is in the store any more."""
+        """Return None if the store has none of the push's values."""
         return {} if self._consumer(props).is_there() else None
 
     def _pushed(self, consumer: DirectPush, former: DirectPush | None = None) -> Properties:
@@ -219,7 +219,7 @@ class SecretPush(DynamicResource[SecretPushArgs]):
 
 
 def _address(key: str, props: Properties) -> Any:
-    """Return where a store or provider keeps secrets, without what says who asks."""
+    """Return the address of a store or provider, without its login fields."""
     return _without_login(props["store"]["spec"].get("provider") if key == "store" else props.get(key))
 
 
@@ -230,10 +230,10 @@ def _without_login(value: Any) -> Any:
 
 
 class LoginSecretProvider(CompositionProvider):
-    """Writes the Secret that a provider logs in with, of a credential that is elsewhere."""
+    """Writes the login Secret of a provider from an external reference."""
 
     def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
-        """Return type and values of the Secret; raises StoreError for a credential that fits no such."""
+        """Return type and values of the Secret; raises StoreError if the credential does not fit."""
         with IMPORT_LOCK:
             from components.secret_stores.login import login_problem, login_values
 
@@ -244,6 +244,6 @@ class LoginSecretProvider(CompositionProvider):
 
 
 class LoginSecret(DynamicResource[CompositionArgs]):
-    """What a provider logs in with, which follows where it is."""
+    """Login Secret of a provider that follows its external reference."""
 
     provider = LoginSecretProvider

@@ -1,7 +1,7 @@
-"""A push: keys of Secrets of the cluster are written to a store, and no other owner's value is.
+"""Push: write keys of the cluster's Secrets to a store, without touching values of other owners.
 
-Every decision is made on what is there at that moment, and every write names what it replaces; so a run that
-was killed, or whose answer was lost, is finished by the next.
+Every decision uses the present content, and every write names what it replaces. The next run therefore
+completes a run that was killed or lost an answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ATTEMPTS: Final = 5
 
 
 class Move(StrEnum):
-    """What a push does at one place."""
+    """Action of a push at one place."""
 
     WRITE = "write"
     KEEP = "keep"
@@ -32,9 +32,9 @@ class Move(StrEnum):
 
 
 def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
-    """Return what a push does about what is at a place.
+    """Return the action of a push for the present content of a place.
 
-    A value it did not write is kept under IfNotExists, which asks for just that, and refused under Replace.
+    A value of another owner is kept under IfNotExists, as that policy requires, and rejected under Replace.
     """
     if there is None:
         return Move.WRITE
@@ -47,9 +47,9 @@ def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
 
 @dataclass(frozen=True, slots=True)
 class Pusher:
-    """Carries out one push between Secrets of a cluster and a store. Its methods raise CredfleetError.
+    """Executor of one push from Secrets of a cluster to a store. Its methods raise CredfleetError.
 
-    get: returns a Secret of the cluster that the push is from; None when there is none.
+    `get`: returns a Secret of the source cluster; None if not found.
     """
 
     push: PushSecret
@@ -58,10 +58,10 @@ class Pusher:
     client: SecretsClient
 
     def write(self, former: Iterable[Place] = ()) -> Mapping[str, str]:
-        """Write what differs, and remove what the push had elsewhere.
+        """Write what differs, and remove values of the push at former places.
 
-        former: the places of the push as it was before. Returns the digest of what it is made of, and the
-        versions of the Secrets it is from, as a dynamic resource has them.
+        `former`: places of the push before the update. Returns the digest of its content and the versions of
+        its source Secrets, as outputs of a dynamic resource.
         """
         sources, contents = self._contents()
         for where, content in contents.items():
@@ -70,7 +70,7 @@ class Pusher:
         return {"digest": _digest(contents, sources), "sourceVersion": _versions(sources)}
 
     def is_current(self, known: str) -> bool:
-        """Whether the Secrets make this digest, and nothing is to be written."""
+        """Return whether the Secrets have this digest, and nothing must be written."""
         sources, contents = self._contents()
         return _digest(contents, sources) == known and all(
             decide(self.client.look(where, self.owner), content, self.push.update_policy) is Move.KEEP
@@ -78,18 +78,18 @@ class Pusher:
         )
 
     def is_there(self) -> bool:
-        """Whether anything the push keeps is in the store."""
+        """Return whether the store has any value of the push."""
         return any(self._keeps(self.client.look(each.place, self.owner)) for each in self.push.data)
 
     def conflicts(self) -> Iterator[StoreError]:
-        """Yield an error for each place that another owner has."""
+        """Yield an error for each place that has another owner."""
         for each in self.push.data:
             there = self.client.look(each.place, self.owner)
             if decide(there, b"", self.push.update_policy) is Move.REFUSE:
                 yield self._taken(each.place)
 
     def remove(self, places: Iterable[Place]) -> None:
-        """Remove what the push wrote, unless its deletion policy leaves it; another owner's stays."""
+        """Remove values of the push, if its deletion policy is Delete; other owners' values stay."""
         if self.push.deletion_policy is DeletionPolicy.NONE:
             return
         for where in places:
@@ -157,7 +157,7 @@ class Pusher:
 
 
 def _digest(contents: Mapping[Place, bytes], sources: Mapping[str, JsonObject]) -> str:
-    """Return what tells contents apart without showing them: an HMAC keyed with the uids of the sources."""
+    """Return a digest of contents that does not reveal them: an HMAC keyed with the uids of the sources."""
     key = "".join(str(each["metadata"]["uid"]) for each in sources.values())
     digest = hmac.new(key.encode(), digestmod=hashlib.sha256)
     for where, content in sorted(contents.items(), key=lambda each: str(each[0])):

@@ -1,7 +1,7 @@
-"""A read: a Secret of the cluster is made of values of a store, by the moves of a projection.
+"""Read: write a Secret from values of a store, with the steps of a projection.
 
-The values are dressed as a Secret that does not exist; so who owns the target, what is compared before a
-write, and how it is retried, is what holds for every copy.
+The values are presented as a virtual source Secret. Ownership of the target, comparison before a write, and
+retries are therefore the same as for every copy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STORE: Final = "STORE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Wanted):
-    """A Secret that a read makes. source: what the store says, under no Secret's name. former: as it was."""
+    """Secret that a read writes. `source`: virtual Secret of the values. `former`: previous read."""
 
     TAKEN = (
         "it exists and this read did not write it, so it is not overwritten",
@@ -35,16 +35,16 @@ class Reading(Wanted):
     former: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
-        """Take the values as they are."""
+        """Return the values unchanged."""
         return data_of(source)
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
-        """Draw the target."""
+        """Render the target."""
         store = f"{self.read.store.kind}/{self.read.store.name}"
         return render_secret(self.target, self.owner, store, data, type_=self.read.type or "Opaque")
 
     def dress(self, target: JsonObject) -> JsonObject:
-        """Put labels and annotations on a target, and take away those that it had before."""
+        """Set labels and annotations of a target, and remove those that were set before."""
         metadata = {**target["metadata"]}
         for part, its in (("labels", self.read.labels), ("annotations", self.read.annotations)):
             live, former = metadata.get(part) or {}, self.former.get(part) or ()
@@ -53,18 +53,18 @@ class Reading(Wanted):
         return {**target, "metadata": metadata}
 
     def bears(self, target: JsonObject, /) -> bool:
-        """Whether a target has type, labels and annotations."""
+        """Return whether a target has the right type, labels and annotations."""
         return target.get("type") == self.body({})["type"] and self.dress(target) == target
 
 
 def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
-    """Return what a read makes of a store: keys in base64, under the versions they are of.
+    """Return the virtual source Secret of a read: base64 data, and the versions of its values.
 
-    Raises StoreError, also for a value that is not there.
+    Raises StoreError, also for a value that is not found.
     """
     data: dict[str, bytes] = {}
     versions: list[str] = []
-    gathering = cast("GatheringClient", client)  # of any other kind `data_from` is refused before
+    gathering = cast("GatheringClient", client)  # `data_from` with any other kind was rejected before
     for index, source in enumerate(read.data_from):
         place = f"{read.title}, dataFrom[{index}]"
         meant = source.find or source.extract
@@ -96,7 +96,7 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
 
 
 def _others(read: ExternalSecret, wanted: Find, client: SecretsClient) -> Find:
-    """Leave the target of a read out of what it finds, or it would grow at every update."""
+    """Exclude the target of a read from what it finds, otherwise it would grow with every update."""
     if not isinstance(client, KubernetesClient) or client.namespace != read.namespace:
         return wanted
     return FindOthers(name=wanted.name, tags=wanted.tags, without=read.target)

@@ -1,10 +1,10 @@
-"""In which namespace the objects are read that a provider names: the rule of references.
+"""Rule of references: the namespace from which a provider's selectors are read.
 
-A selector without a namespace means the *base*: the provider's namespace; for a provider of the whole
-cluster the store's namespace; where that has none either, the namespace of the *caller*, whose consumer
-uses the store. Only a store and a provider of the whole cluster together may name another namespace.
-Nothing is ever read elsewhere than where it says: what may not be is refused. *Admission* judges the objects
-alone, *resolution* a use of them, and refuses what admission does.
+A selector without a namespace uses the *base*: the provider's namespace; for a ClusterProvider the store's
+namespace; if that has none either, the namespace of the *caller*, whose consumer uses the store. Only a
+ClusterSecretStore with a ClusterProvider can name another namespace. Nothing is read from another namespace
+than the stated one; anything else is rejected. *Admission* checks the objects alone; *resolution* checks a
+use of them, and rejects what admission does.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Part = TypeVar("Part", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Where each selector of a provider is read for a caller.
+    """Namespaces of a provider's selectors for a caller.
 
-    namespaces: path in the provider's spec → namespace. referent: another caller reads elsewhere.
-    deferred: there is no caller yet, and some selector needs one; it has no entry then.
+    `namespaces`: path in the provider's spec → namespace. `referent`: another caller reads other namespaces.
+    `deferred`: there is no caller yet, and a selector without entry requires one.
     """
 
     namespaces: Mapping[str, str]
@@ -49,7 +49,7 @@ class Resolution:
 
 
 def selectors(part: object, path: str = "") -> Iterator[tuple[str, Selector]]:
-    """Find every selector of a spec, whatever its kind, with its path as a document spells it."""
+    """Yield every selector of a spec, of any kind, with its path as in a document."""
     match part:
         case Selector():
             yield path, part
@@ -67,7 +67,7 @@ def selectors(part: object, path: str = "") -> Iterator[tuple[str, Selector]]:
 
 
 def store_objections(store: AnyStore, kinds: RefRegister) -> Iterator[Problem]:
-    """Admission of a store: find what keeps it from being accepted, for any caller."""
+    """Admission of a store: yield what makes it invalid for every caller."""
     spec = store.spec
     if isinstance(store, ClusterSecretStore):
         yield from condition_objections(store.spec.conditions)
@@ -114,9 +114,9 @@ def _foreign_provider(store: SecretStore, namespace: str) -> Problem:
 def provider_of(
     store: AnyStore, caller: str, kinds: RefRegister
 ) -> AnyProvider | ProviderKey | Problem | None:
-    """Resolution of a store: give the provider it means for a caller, or what to look it up by.
+    """Resolution of a store: return its provider for a caller, or the key to look it up by.
 
-    None: it is the caller's own one, and there is no caller.
+    None: it is the caller's own provider, and there is no caller.
     """
     spec = store.spec
     if spec.provider is not None and spec.provider_ref is None:
@@ -141,7 +141,7 @@ def provider_of(
 
 
 def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
-    """Admission of a provider in a store: find every selector that no caller could be served by."""
+    """Admission of a provider in a store: yield every selector that fails for any caller."""
     home, title = _home(store, provider), provider.key.title
     strict = kinds.kind_of(provider).strict
     for path, selector in selectors(provider.spec):
@@ -162,13 +162,13 @@ def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegist
 
 
 def spec_objections(provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
-    """Admission of a provider: find what of its spec no back end serves."""
+    """Admission of a provider: yield what no back end supports in its spec."""
     for fault in kinds.kind_of(provider).faults(provider.spec):
         yield provider.objection(fault.problem, fault.fix)
 
 
 def missed_by_eso(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
-    """Find what ESO misses in the embedded block of a store, as it stands in the cluster."""
+    """Yield what ESO lacks in the unmodified embedded block of a store."""
     if store.spec.provider is not None:
         for miss in kinds.kind_of(provider).missed(provider.spec):
             yield provider.objection(miss.problem, miss.fix)
@@ -178,7 +178,7 @@ def missed_by_eso(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
 def eso_objections(
     store: AnyStore, provider: AnyProvider, kinds: RefRegister, *scopes: Scope
 ) -> Iterator[Problem]:
-    """Find what ESO's own code demands of a provider in a store and does not get; scopes: when it does."""
+    """Yield unmet requirements of ESO's code for a provider in a store; `scopes`: when they apply."""
     title, own = provider.key.title, isinstance(store, SecretStore)
     asked = [each for each in scopes if own or each not in (Scope.OWN, Scope.OWN_EMBEDDED)]
     for each in kinds.kind_of(provider).unmet(provider.spec, *asked):
@@ -187,9 +187,9 @@ def eso_objections(
 
 
 def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegister) -> Resolution | Problem:
-    """Resolution of a provider in a store: say where each selector is read for a caller.
+    """Resolution of a provider in a store: return the namespace of each selector for a caller.
 
-    caller: namespace of the consumer; empty while a store is only being validated.
+    `caller`: namespace of the consumer; empty while the store itself is validated.
     """
     for refusal in selector_objections(store, provider, kinds):
         return refusal
@@ -206,9 +206,9 @@ def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegis
 
 
 def pin(spec: Part, namespaces: Mapping[str, str | None]) -> Part:
-    """Copy a spec with the namespaces of selectors written out, or taken out where one is None.
+    """Return a copy of a spec with the namespaces of its selectors set, or removed where None.
 
-    A selector without an entry stays as it is.
+    A selector without an entry stays unchanged.
     """
     return cast("Part", _pinned(spec, namespaces, ""))
 
@@ -240,7 +240,7 @@ def _step(path: str, name: str) -> str:
 
 
 def _home(store: AnyStore, provider: AnyProvider) -> str | None:
-    """Return the namespace all selectors stay in; None when that is each caller's own affair."""
+    """Return the only namespace that selectors can use; None if it depends on the caller."""
     if isinstance(provider, Provider):
         return provider.namespace
     return store.namespace if isinstance(store, SecretStore) else None

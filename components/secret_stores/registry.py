@@ -1,7 +1,7 @@
-"""Which kinds of provider there are: one register, by apiVersion and kind, and by ESO's embedded key.
+"""Registry of provider kinds, by apiVersion and kind, and by ESO's embedded key.
 
-An entry says what a kind is: the model of its spec, how a client is made, what it can do and who looks after
-it. It never holds a client: those live in `direct`.
+An entry describes a kind: model of its spec, client factory, features and maintenance. It never contains a
+client; `direct` caches those.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Spec = TypeVar("Spec", bound=ProviderSpec)
 
 
 class Maintenance(StrEnum):
-    """Whether anybody looks after a kind; ESO's words."""
+    """Maintenance status of a kind, as ESO names it."""
 
     MAINTAINED = "Maintained"
     NOT_MAINTAINED = "NotMaintained"
@@ -47,7 +47,7 @@ SpecForEso: TypeAlias = Callable[[Any, bool], ProviderSpec]
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """How a version of a kind is served: as another one. spec: makes that version's spec of this one's."""
+    """Conversion of a kind to the version that serves it. `spec`: converts the spec."""
 
     version: str
     spec: Callable[[Any], Mapping[str, Any]]
@@ -55,20 +55,19 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderKind:
-    """A kind of provider, in one version.
+    """Kind of provider, in one version.
 
-    served_as: another version that serves this one; whatever is not about writing the spec is that one's.
-    embedded: its key in a store's `spec.provider`. model: makes the model of its specs. module: where it
-    is registered. by_shape: nothing but its shape in ESO is known, and code of a stack may know more.
-    strict: it is never served by whatever namespace a caller comes from. client: makes clients for the
-    direct back end; None when there are none. limits: finds what of a spec they do not do. faults: finds
-    what of a spec no back end serves. for_eso: returns a spec as ESO is given it. missed: finds what ESO
-    misses in a spec that is not written out like that. names: finds names that its keys cannot have.
-    by_caller: clients use the caller's namespace themselves, so that two callers never share one.
-    has_properties: a push goes to a property of a key, as into a Secret; else it is the whole value.
-    has_namespaces: a push may say in which it is. has_versions: a read may ask for an older value.
-    credential: key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
-    gathers: by what reads may gather keys: extract, name, tags, path.
+    `served_as`: other version that serves this one, and to which all fields except those for specs apply.
+    `embedded`: its key in a store's `spec.provider`. `model`: returns the model of its specs. `module`:
+    registers it. `by_shape`: only ESO's schema is known; a stack's code can register it in full. `strict`:
+    selectors never use the caller's namespace. `client`: client factory of the direct back end; None if there
+    is none. `limits`: yields what its clients do not support in a spec. `faults`: yields what no back end
+    supports in a spec. `for_eso`: returns a spec as compiled for ESO. `missed`: yields what ESO lacks in an
+    uncompiled spec. `names`: yields problems of key names. `by_caller`: clients use the caller's namespace,
+    so callers never share one. `has_properties`: a push writes a property of a key, as in a Secret; otherwise
+    the whole value. `has_namespaces`: a push can name a namespace. `has_versions`: a read can name a version.
+    `credential`: key of a provider's login Secret → selector in the spec. `gathers`: ways in which reads can
+    gather keys: extract, name, tags, path.
     """
 
     name: str
@@ -96,22 +95,22 @@ class ProviderKind:
 
     @property
     def spec(self) -> type[ProviderSpec]:
-        """The model of its specs."""
+        """Model of its specs."""
         return self.model()
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What is known of ESO's own code for it; nothing, where a stack's own code says what its spec is."""
+        """Facts about ESO's code for it; empty for a kind of a stack's own code."""
         return facts_of(self.embedded) if self.module == _OWN else {}
 
     def unmet(self, spec: ProviderSpec, *scopes: Scope) -> Iterator[Problem]:
-        """Find what ESO demands of a spec and does not get."""
+        """Yield ESO's requirements that a spec does not meet."""
         if self.facts:
             yield from unmet(self.embedded, as_document(spec), *scopes)
 
     @property
     def warning(self) -> str | None:
-        """What a user of the kind should know."""
+        """Warning for users of the kind, or None."""
         said = {
             Maintenance.NOT_MAINTAINED: "not maintained: their faults stay",
             Maintenance.DEPRECATED: "deprecated and will go: move to another kind",
@@ -119,9 +118,9 @@ class ProviderKind:
         return said and f"providers of kind {self.name} are {said}"
 
     def provider(self, namespace: str | None, name: str, spec: object) -> AnyProvider:
-        """Make a provider of this kind, the whole cluster's without a namespace.
+        """Create a provider of this kind; cluster-scoped if there is no namespace.
 
-        Raises pydantic.ValidationError for what the kind does not know.
+        Raises pydantic.ValidationError for an invalid spec.
         """
         model, group = (ClusterProvider, CLUSTER_GROUP) if namespace is None else (Provider, GROUP)
         home = {} if namespace is None else {"namespace": namespace}
@@ -130,7 +129,7 @@ class ProviderKind:
 
 
 class KindFacts(TypedDict, total=False):
-    """What may be said of a kind when it is registered."""
+    """Optional arguments for registering a kind."""
 
     version: str
     served_as: Conversion | None
@@ -152,7 +151,7 @@ class KindFacts(TypedDict, total=False):
 
 
 class RefRegister:
-    """The kinds a process knows; a stack's own code adds further ones by decorating their specs."""
+    """Kinds known to a process; a stack's own code adds kinds by decorating their specs."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str], ProviderKind] = {}
@@ -161,18 +160,18 @@ class RefRegister:
     def register(
         self, name: str, *, embedded: str, module: str | None = None, **facts: Unpack[KindFacts]
     ) -> Callable[[type[Spec]], type[Spec]]:
-        """Make the decorator that registers a spec as a kind, in both groups; the arguments are Kind's.
+        """Return a decorator that registers a spec as a kind, in both groups; arguments as in ProviderKind.
 
-        module: what a process imports to know the kind; absent, the one of the spec. Of several versions the
-        one that serves the others has the embedded key. Raises CredfleetError `duplicate-kind` when the kind
-        has this version already, or the key is taken.
+        `module`: import that registers the kind; by default that of the spec. Of several versions, the
+        serving one has the embedded key. Raises CredfleetError `duplicate-kind` if this version, or the key,
+        is already registered.
         """
 
         def take(spec: type[Spec]) -> type[Spec]:
             module_ = module or spec.__module__
             kind = ProviderKind(name=name, embedded=embedded, model=lambda: spec, module=module_, **facts)
             for known in (self._embedded.get(embedded), self._kinds.get((f"{GROUP}/{VERSION}", name))):
-                if known is not None and known.by_shape:  # it makes room for a kind of a stack's own code
+                if known is not None and known.by_shape:  # a stack's own code replaces it
                     self._embedded.pop(known.embedded, None)
                     for group in (GROUP, CLUSTER_GROUP):
                         self._kinds.pop((f"{group}/{known.version}", known.name), None)
@@ -191,7 +190,7 @@ class RefRegister:
         return take
 
     def know(self, name: str, *, embedded: str, module: str, model: Callable[[], type[ProviderSpec]]) -> None:
-        """Add a kind of which only ESO's facts are known, unless its embedded key is taken."""
+        """Register a kind for which only ESO's schema is known, unless its embedded key is taken."""
         if embedded not in self._embedded:
             can = Capability(facts_of(embedded)["can"])
             kind = ProviderKind(
@@ -206,7 +205,7 @@ class RefRegister:
             self._embedded[kind.embedded] = kind
 
     def referred(self, api_version: str, name: str) -> ProviderKind | Problem:
-        """Find the kind of a provider object."""
+        """Return the kind of a provider object, or a problem."""
         found = self._kinds.get((api_version, name))
         if found is not None:
             return found
@@ -220,7 +219,7 @@ class RefRegister:
         )
 
     def embedded(self, key: str) -> ProviderKind | Problem:
-        """Find the kind an embedded block is of, by its key."""
+        """Return the kind of an embedded block by its key, or a problem."""
         found = self._embedded.get(key)
         return found or Problem(
             key,
@@ -231,17 +230,17 @@ class RefRegister:
         )
 
     def kind_of(self, provider: AnyProvider) -> ProviderKind:
-        """Return the kind of a provider made by one of this register."""
+        """Return the kind of a provider created from this registry."""
         return self._kinds[provider.api_version, provider.kind]
 
     def serving(self, provider: AnyProvider) -> ProviderKind:
-        """Return the kind that serves a provider: its own, or the version that its own is served as."""
+        """Return the kind that serves a provider: its own, or that of its conversion."""
         return self.kind_of(self.served(provider))
 
     def served(self, provider: AnyProvider) -> AnyProvider:
-        """Return a provider in the version that serves it.
+        """Return a provider converted to the version that serves it.
 
-        Raises CredfleetError `no-conversion` when that is not registered, or knows no such spec.
+        Raises CredfleetError `no-conversion` if that version is not registered, or rejects the spec.
         """
         passed: set[str] = set()
         while (to := self.kind_of(provider).served_as) is not None:
@@ -265,11 +264,11 @@ class RefRegister:
         return provider
 
     def references(self) -> tuple[tuple[str, str], ...]:
-        """Return all that `referred` knows: apiVersion and kind."""
+        """Return every apiVersion and kind that `referred` accepts."""
         return tuple(self._kinds)
 
     def listed(self) -> str:
-        """List the kinds known, each with its apiVersion, as a person reads them."""
+        """Return the known kinds with their apiVersions, for messages."""
         own = [
             f"{name} ({version})"
             for (version, name), kind in self._kinds.items()
@@ -288,5 +287,5 @@ class RefRegister:
 
 
 def is_clusterwide(api_version: str) -> bool:
-    """Whether providers of an apiVersion are the whole cluster's."""
+    """Return whether an apiVersion is of cluster-scoped providers."""
     return api_version.startswith(f"{CLUSTER_GROUP}/")

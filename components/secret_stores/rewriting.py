@@ -1,7 +1,7 @@
-"""Documents of stores in one form or the other: with the provider embedded, or apart and referred to.
+"""Conversion of store documents between embedded and referenced providers.
 
-A provider moves as it is written, and all else stays, so there and back again is no change. Nothing is fixed
-on the way: what a block lacks, its provider lacks, too.
+Providers are moved unchanged and everything else stays, so a round trip changes nothing. Nothing is fixed:
+the provider lacks what the block lacks.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SAID_BY_A_STORE: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
 
 
 def with_references(documents: Sequence[Manifest], kinds: RefRegister) -> Iterator[Manifest | Problem]:
-    """Yield the documents, each embedded provider apart behind its store, which refers to it.
+    """Yield the documents with each embedded provider moved to its own document after the store.
 
-    A provider is named after its store, and its namespace's or the whole cluster's as that is.
+    The provider has the store's name, and the store's namespace or cluster scope.
     """
     taken = {_key(each) for each in documents if not _is_store(each)}
     for document in documents:
@@ -53,9 +53,9 @@ def with_references(documents: Sequence[Manifest], kinds: RefRegister) -> Iterat
 
 
 def with_blocks(documents: Sequence[Manifest], kinds: RefRegister) -> Iterator[Manifest | Problem]:
-    """Yield the documents, each provider that a store refers to written into the store, as ESO has it.
+    """Yield the documents with each referenced provider embedded in its store, as ESO requires.
 
-    A provider goes, unless no store refers to it, or it says what no store does: labels, for example.
+    The provider document is dropped, unless no store refers to it, or it has fields that stores lack.
     """
     providers = {_key(each): each for each in documents if not _is_store(each)}
     used = {key for each in documents if (key := _referred(each)) is not None}
@@ -103,7 +103,7 @@ def _provider(kind: ProviderKind, of: Mapping[str, Any], spec: Any) -> Manifest:
 
 
 def _with(document: Manifest, former: str, key: str, value: Any) -> Manifest:
-    """Return a document with one entry of its spec in the place of another."""
+    """Return a document in which one entry of its spec is replaced by another."""
     spec = {
         key if name == former else name: value if name == former else each
         for name, each in _part(document, "spec").items()
@@ -112,7 +112,7 @@ def _with(document: Manifest, former: str, key: str, value: Any) -> Manifest:
 
 
 def _referred(document: Manifest) -> ProviderKey | None:
-    """Return what a store's reference means; without a namespace for the caller's."""
+    """Return the key of a store's referenced provider; without a namespace for the caller's."""
     reference = _part(document, "spec").get("providerRef")
     if not _is_store(document) or not isinstance(reference, dict):
         return None
@@ -139,6 +139,6 @@ def _title(document: Manifest) -> str:
 
 
 def _part(document: Manifest, key: str) -> Mapping[str, Any]:
-    """Return a map of a document; an empty one where that has none, as a document of another kind may."""
+    """Return a map of a document; empty if it is missing, as in documents of other kinds."""
     part = document.get(key)
     return part if isinstance(part, dict) else {}

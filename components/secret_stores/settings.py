@@ -1,4 +1,4 @@
-"""What `credfleet:secretStores` holds, the models it stands for, and what no entry of it can know alone."""
+"""Section `credfleet:secretStores`, the models of its entries, and checks across entries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SecretStoresSection(Section):
     )
 
     def provider(self, name: str) -> AnyProvider | Problem:
-        """Return a provider. Raises pydantic.ValidationError for a spec its kind does not know."""
+        """Return the model of a provider. Raises pydantic.ValidationError for an invalid spec."""
         given = self.providers[name]
         kind = KINDS.referred(given.api_version, given.kind)
         if isinstance(kind, Problem):
@@ -65,7 +65,7 @@ class SecretStoresSection(Section):
         return spec if isinstance(spec, Problem) else kind.provider(given.namespace, its, spec)
 
     def store(self, name: str) -> AnyStore:
-        """Return a store whose provider is known."""
+        """Return the model of a store with a known provider kind."""
         given = self.stores[name]
         said = {"controller", "provider", "retry_settings", "refresh_interval", "conditions"}
         spec = given.model_dump(by_alias=True, exclude_defaults=True, include=said)
@@ -82,51 +82,51 @@ class SecretStoresSection(Section):
 
     @cached_property
     def models(self) -> Mapping[ProviderKey, AnyProvider]:
-        """The providers, by what a reference of a store finds them by; sound ones."""
+        """Models of the valid providers, by the key that stores refer to."""
         found = map(self.provider, self.providers)
         return {each.key: each for each in found if not isinstance(each, Problem)}
 
     def key_of(self, provider: str) -> ProviderKey:
-        """Return what an entry of providers is found by."""
+        """Return the key of an entry of providers."""
         given = self.providers[provider]
         return ProviderKey(given.api_version, given.kind, given.namespace, given.name or provider)
 
     def provider_of(self, store: str, caller: str = "") -> AnyProvider | Problem:
-        """Return the provider of a store for a caller, referred to or embedded."""
+        """Return the provider of a store for a caller, referenced or embedded."""
         found = provider_for(self.store(store), caller, KnownObjects(KINDS, self.models, {}))
         if found is None:
             raise TypeError(f"store {store} means the provider of its caller, and there is none")
         return found
 
     def consumers(self) -> Iterator[tuple[str, str, ReadEntry | PushEntry]]:
-        """Yield each read, and each part of a push: its role, its key, and it."""
+        """Yield each read, and each part of a push: role, key, entry."""
         for key, read in self.reads.items():
             yield "reads", key, read
         for name, push in self.pushes.items():
             yield from (("pushes", key, part) for key, part in push.parts(name))
 
     def document(self, key: str, entry: ReadEntry | PushEntry, named: Named) -> Mapping[str, Any]:
-        """Return a consumer as ExternalSecret or PushSecret has it, without namespace."""
+        """Return a consumer as an ExternalSecret or PushSecret, without namespace."""
         store = self.stores[entry.store]
         kind = "ClusterSecretStore" if store.cluster else "SecretStore"
         return entry.document(key, {"kind": kind, "name": store.name or entry.store}, named)
 
     @property
     def served_by_eso(self) -> Collection[str]:
-        """The stores that become ESO's objects: all but those that only this program uses, or can use."""
+        """Stores to declare as ESO objects: all but those that only the direct back end uses or can use."""
         used = [(entry.backend, entry.store) for _, _, entry in self.consumers()]
         directly, by_eso = ({store for by, store in used if by is backend} for backend in Backend)
         of_callers = {name for name, store in self.stores.items() if store.callers_provider is not None}
         return self.stores.keys() - (directly - by_eso) - of_callers
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
-        """Yield where what providers log in with is."""
+        """Yield the credential sources of providers."""
         for name, provider in self.providers.items():
             if provider.credentials_from is not None:
                 yield self.place("providers", name, "credentialsFrom"), provider.credentials_from
 
     def written(self) -> Iterator[Written]:
-        """Yield every Secret that is drawn for a provider or made by a read."""
+        """Yield every Secret that is written for a provider or by a read."""
         for name, provider in self.providers.items():
             if provider.credentials_from is not None and provider.namespace is not None:
                 yield provider.namespace, secret_name(provider.name or name), self.place("providers", name)
@@ -134,7 +134,7 @@ class SecretStoresSection(Section):
             yield read.namespace, read.secret(name), self.place("reads", name)
 
     def review(self, context: ReviewContext) -> Problems:
-        """Check references, specs, who may use which store, what each back end can do, and clashes."""
+        """Check references, specs, admission, features of each back end, and conflicts."""
         yield from self._twice()
         review = _Review(self, context)
         for name in self.providers:
@@ -149,7 +149,7 @@ class SecretStoresSection(Section):
                 yield from review.push(name, push)
 
     def _twice(self) -> Problems:
-        """Find objects of one kind, namespace and name that two entries declare."""
+        """Yield objects of the same kind, namespace and name that two entries declare."""
         first: dict[tuple[str | None, ...], tuple[str, str]] = {}
         entries: list[tuple[str, str, Any]] = [*self.consumers()]
         entries[:0] = [("stores", key, store) for key, store in self.stores.items()]
@@ -164,9 +164,9 @@ class SecretStoresSection(Section):
 
 
 class _Review:
-    """Goes through a section; what is built on a part with a fault is not judged.
+    """Review of a section; parts that depend on an invalid part are skipped.
 
-    whole: no part of the section or of the tenants was left out for a fault; else references may miss it.
+    `whole`: no part of the section or the tenants was dropped as invalid, so references can be checked.
     """
 
     def __init__(self, section: SecretStoresSection, context: ReviewContext) -> None:
@@ -181,7 +181,7 @@ class _Review:
         self._reads: dict[str, tuple[ExternalSecret, AnyProvider]] = {}
 
     def provider(self, name: str) -> Problems:
-        """Judge a provider, and what it logs in with."""
+        """Check a provider and its login."""
         given, place = self._section.providers[name], self._section.place("providers", name)
         kind = KINDS.referred(given.api_version, given.kind)
         if isinstance(kind, Problem):
@@ -217,7 +217,7 @@ class _Review:
             yield unfit.within(f"{where} ({source.entry})")
 
     def store(self, name: str) -> Problems:
-        """Judge a store with its provider, and whether ESO could have it where it is to."""
+        """Check a store with its provider, and whether ESO could have it where ESO must serve it."""
         section = self._section
         given, place = section.stores[name], section.place("stores", name)
         if given.namespace is not None and given.namespace not in self._context.namespaces:
@@ -258,7 +258,7 @@ class _Review:
                 yield from _refused(place, partial(compile_store, store, provider, KINDS))
 
     def read(self, name: str, read: ReadEntry) -> Problems:
-        """Judge a read by its back end."""
+        """Check a read for its back end."""
         place = self._section.place("reads", name)
         problems = [*self._consumer(place, read), *_lacking_values(place, read)]
         yield from problems
@@ -276,7 +276,7 @@ class _Review:
             yield objection.within(place)
 
     def circles(self) -> Problems:
-        """Find reads whose Secrets get into each other, and grow at every update."""
+        """Yield reads whose Secrets include each other and would grow with every update."""
         takes = {
             name: {
                 other
@@ -297,7 +297,7 @@ class _Review:
                 yield Problem(self._section.place("reads", name), problem, fix)
 
     def push(self, name: str, push: PushEntry) -> Problems:
-        """Judge a push by its back end, and that no other goes where it does."""
+        """Check a push for its back end, and that no other push writes the same place."""
         place = self._section.place("pushes", name)
         problems = [*self._consumer(place, push), *self._lacking_keys(place, push)]
         yield from problems
@@ -312,7 +312,7 @@ class _Review:
                 yield from self._part(place, document, part, ways[part.store][1])
 
     def _lacking_keys(self, place: str, push: PushEntry) -> Problems:
-        """Find keys of Secrets that reads make by a template without them."""
+        """Yield pushed keys that the templates of reads do not produce."""
         made = {(read.namespace, read.secret(name)): read for name, read in self._section.reads.items()}
         for key, each in push.data.items():
             read = made.get((push.namespace, each.secret or ""))
@@ -321,7 +321,7 @@ class _Review:
                 yield Problem(f"{place}.data.{key}.key", problem, nearest(str(each.key), read.template))
 
     def _goes_alone(self, place: str, store: str, push: PushEntry, provider: AnyProvider) -> Problems:
-        """Find what another push, or the same through another store, writes already."""
+        """Yield places that another push, or the same push through another store, already writes."""
         own = getattr(provider.spec, "remote_namespace", None)
         for key, each in push.data.items():
             if each.remote_namespace is not None and each.remote_namespace == own:
@@ -340,7 +340,7 @@ class _Review:
     def _part(
         self, place: str, document: Mapping[str, Any], push: PushEntry, provider: AnyProvider
     ) -> Problems:
-        """Judge what a push becomes in its back end."""
+        """Check what a push becomes in its back end."""
         try:
             model = PushSecret.model_validate({**document, "namespace": push.namespace})
         except ValidationError as error:
@@ -354,7 +354,7 @@ class _Review:
                 yield objection.within(f"{place}.data")
 
     def _consumer(self, place: str, given: ReadEntry | PushEntry) -> list[Problem]:
-        """Judge what a consumer refers to."""
+        """Check the references of a consumer."""
         problems: list[Problem] = []
         for each in [given] if isinstance(given, ReadEntry) else given.to_each():
             problems += self._use(place, each, "store" if each.store == given.store else "stores")
@@ -363,7 +363,7 @@ class _Review:
         return [*dict.fromkeys(problems)]
 
     def _use(self, place: str, given: ReadEntry | PushEntry, role: str) -> Problems:
-        """Judge the use of one store; role: the key that names it."""
+        """Check the use of one store; `role`: the key that names it."""
         yield from self._context.review_namespace(f"{place}.namespace", given.namespace)
         if given.store not in self._section.stores:
             problem = f"{given.store} is not an entry of stores"
@@ -383,7 +383,7 @@ class _Review:
                 refusal = denied(store, found)
                 yield Problem(f"{place}.{role}", refusal.problem, refusal.fix)
             return
-        if found.undecided:  # its maker may have labelled the namespace: the update asks the cluster
+        if found.undecided:  # its creator might label the namespace: the update checks
             open_to_all = store.spec.model_copy(update={"conditions": ()})
             store = store.model_copy(update={"spec": open_to_all})
         purpose = Purpose.READ if isinstance(given, ReadEntry) else Purpose.PUSH
@@ -393,7 +393,7 @@ class _Review:
         )
 
     def _way(self, given: ReadEntry | PushEntry) -> tuple[AnyStore, AnyProvider] | None:
-        """Return the store of a consumer and what it means for it; None where either has a fault."""
+        """Return the store of a consumer and its provider; None if either is invalid."""
         store = self._stores.get(given.store)
         provider = store and provider_for(store, given.namespace, self._known)
         return None if not store or not provider or isinstance(provider, Problem) else (store, provider)
@@ -401,7 +401,7 @@ class _Review:
     def _callers(
         self, place: str, given: ReadEntry | PushEntry, role: str, wanted: CallersProvider
     ) -> Problems:
-        """Judge a consumer of a store that means the provider of each caller."""
+        """Check a consumer of a store that uses each caller's own provider."""
         if given.backend is Backend.ESO:
             problem = (
                 "the store means each caller's own provider, and External Secrets Operator knows one for all"
@@ -417,7 +417,7 @@ class _Review:
             )
 
     def _account(self, place: str, account: str, consumer: ReadEntry | PushEntry) -> Problems:
-        """Judge a read of an account where the pool keeps it, or a push of the copy that its tenant has."""
+        """Check a read of an account in the pool, or a push of the copy in its tenant's namespace."""
         known, pool, way = self._context.accounts.get(account), self._context.pool, self._way(consumer)
         leads_to = way and getattr(way[1].spec, "remote_namespace", None)
         if known is None:
@@ -442,7 +442,7 @@ class _Review:
 
 
 def _lacking(push: PushEntry, account: str, copy: Delivery | None) -> tuple[str, Collection[str]] | None:
-    """Return a key that is pushed of an account's copy and that this does not have, and those it has."""
+    """Return a pushed key that the account's copy lacks, and the keys it has; otherwise None."""
     if copy is None or not copy.plan.keys:
         return None
     held = {*copy.plan.keys, *copy.plan.fixed}
@@ -451,7 +451,7 @@ def _lacking(push: PushEntry, account: str, copy: Delivery | None) -> tuple[str,
 
 
 def _lacking_values(place: str, read: ReadEntry) -> Problems:
-    """Find what a template has of keys that nothing else than data could name."""
+    """Yield problems of template keys that only `data` could provide."""
     names = {key for key in read.data if key.isidentifier()}
     for key, text in read.template.items() if not read.data_from else ():
         for name in sorted({*VALUE.findall(text)} - names):
@@ -459,7 +459,7 @@ def _lacking_values(place: str, read: ReadEntry) -> Problems:
 
 
 def _some(_account: str) -> str:
-    """Stand in for the Secret of an account, which is known once it is claimed."""
+    """Return a placeholder for the Secret of an account, whose name is known once it is claimed."""
     return "claimed-account"
 
 

@@ -1,6 +1,6 @@
-"""What of a provider's spec neither back end can serve: no identity to log in with, or a useless address.
+"""Parts of a provider's spec that no back end can serve: a missing identity, or an invalid address.
 
-Nor is one served to which a token would travel in plaintext. The place of a fault is its path in the spec.
+An address that would send a token in plaintext is rejected too. The place of a fault is its path in the spec.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VERSION: Final = re.compile(r"[1-9][0-9]*|[A-Za-z][A-Za-z0-9_-]{0,62}")
 
 
 def kubernetes_faults(given: Any) -> Iterator[Problem]:
-    """Judge a spec of kind Kubernetes."""
+    """Check a spec of kind Kubernetes."""
     spec: KubernetesSpec = given
     if spec.auth is None and spec.auth_ref is None:
         yield Problem(
@@ -45,18 +45,18 @@ def kubernetes_faults(given: Any) -> Iterator[Problem]:
 
 
 def eso_faults(key: str) -> SpecLimits:
-    """Make the judge of a kind by the demands of its file that hold for both back ends."""
+    """Return a check for a kind's requirements that apply to both back ends."""
     return lambda spec: unmet(key, as_document(spec), Scope.ALWAYS)
 
 
 def gitlab_faults(given: Any) -> Iterator[Problem]:
-    """Judge a spec of kind GitLab."""
+    """Check a spec of kind GitLab."""
     yield from eso_faults("gitlab")(given)
     yield from _bundle_faults("caBundle", as_document(given).get("caBundle"))
 
 
 def kubernetes_names(key: str, name: str | None, _version: str | None) -> Iterator[tuple[str, str]]:
-    """Find what no Secret of a cluster is called, and no key of one, with its fix."""
+    """Yield problems of the names of a Secret and its key, each with a fix."""
     if not is_object_name(key):
         yield (
             f"Kubernetes takes no Secret of the name {key}",
@@ -67,7 +67,7 @@ def kubernetes_names(key: str, name: str | None, _version: str | None) -> Iterat
 
 
 def gcpsm_names(key: str, _name: str | None, version: str | None) -> Iterator[tuple[str, str]]:
-    """Find what no secret of Google is called, and no version of one, with its fix."""
+    """Yield problems of a Google secret's name and version, each with a fix."""
     if not _SECRET_ID.fullmatch(key):
         yield f"Google has no secret of the name {key}", "write up to 255 letters, digits, '-' and '_'"
     if version is not None and not _VERSION.fullmatch(version):
@@ -78,7 +78,7 @@ def gcpsm_names(key: str, _name: str | None, version: str | None) -> Iterator[tu
 
 
 def is_certificates(pem: str) -> bool:
-    """Whether a text is certificates in PEM."""
+    """Return whether a string contains PEM certificates."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):

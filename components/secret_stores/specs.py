@@ -1,4 +1,4 @@
-"""What each kind of provider with a client here needs to know: ESO's fields and ESO's defaults."""
+"""Specs of the provider kinds that have a client here, with ESO's fields and defaults."""
 
 from __future__ import annotations
 

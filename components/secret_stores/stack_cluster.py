@@ -1,4 +1,4 @@
-"""The stack's own cluster, as far as stores need it: credentials that selectors name, tokens, labels."""
+"""The stack's own cluster, as stores need it: credentials of selectors, tokens, namespace labels."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ TOKEN_SECONDS: Final = 600
 
 
 class StackCluster:
-    """One cluster, as the deployer sees it. Methods raise StoreError, and ClusterError for another one."""
+    """One cluster, as the deployer. Methods raise StoreError, and ClusterError for an unexpected cluster."""
 
     def __init__(self, target: ClusterTarget) -> None:
         self.target = target
 
     def secret(self, selector: SecretSelector) -> bytes:
-        """Read the key of a Secret that a selector names."""
+        """Read the Secret key that a selector names."""
         place = f"Secret {selector.namespace}/{selector.name}"
         body = self._get(_path(selector.namespace, "secrets", selector.name), place)
         return base64.b64decode(_value(body.get("data") or {}, selector.key, place))
 
     def certificates(self, selector: CaSelector) -> str:
-        """Read certificates from the Secret or ConfigMap a selector names."""
+        """Read certificates from the Secret or ConfigMap that a selector names."""
         place = f"{selector.type} {selector.namespace}/{selector.name}"
         body = self._get(_path(selector.namespace, f"{selector.type.lower()}s", selector.name), place)
         value = _value(body.get("data") or {}, selector.key or "ca.crt", place)
         return base64.b64decode(value).decode() if selector.type == "Secret" else value
 
     def token(self, account: ServiceAccountSelector) -> str:
-        """Have a token made for a ServiceAccount (TokenRequest); nothing is stored in the cluster."""
+        """Request a token of a ServiceAccount (TokenRequest); nothing is stored in the cluster."""
         place = f"ServiceAccount {account.namespace}/{account.name}"
         spec: dict[str, Any] = {"expirationSeconds": TOKEN_SECONDS}
         if account.audiences:
@@ -52,21 +52,21 @@ class StackCluster:
         return str(made["status"]["token"])
 
     def labels(self, namespace: str) -> Mapping[str, str] | None:
-        """Read the labels of a namespace; None when it is not there yet."""
+        """Read the labels of a namespace; None if it does not exist."""
         found = self.found(f"/api/v1/namespaces/{quote(namespace, safe='')}", f"Namespace {namespace}")
         return None if found is None else found["metadata"].get("labels") or {}
 
     def mark(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """Read the metadata of a Secret, as {metadata}, without its data; None when there is none."""
+        """Read the metadata of a Secret, as {metadata}, without its data; None if not found."""
         return self.found(_path(namespace, "secrets", name), f"Secret {namespace}/{name}", _METADATA)
 
     def found(self, path: str, place: str, accept: str = "application/json") -> Mapping[str, Any] | None:
-        """Read an object; None when it, or its kind, is not there."""
+        """Read an object; None if it or its kind is not found."""
         reply = self._call("GET", path, place, accept=accept)
         return None if reply.answer is HttpOutcome.ABSENT else self._answered(reply, place)
 
     def merge(self, path: str, place: str, body: Mapping[str, Any]) -> None:
-        """Change fields of an object; one that is gone is left so."""
+        """Merge-patch an object; ignored if it is not found."""
         reply = self._call(
             "PATCH", f"{path}?fieldManager={_MANAGER}", place, body=body, content_type=MERGE_PATCH
         )
@@ -74,7 +74,7 @@ class StackCluster:
             self._answered(reply, place)
 
     def served(self, group_version: str) -> frozenset[str]:
-        """Name the kinds that the API server serves of a group and version."""
+        """Return the kinds that the API server serves for a group and version."""
         return frozenset(served_kinds(lambda path: self._get(path, group_version), group_version))
 
     def _get(self, path: str, place: str) -> Mapping[str, Any]:
@@ -110,7 +110,7 @@ def _path(namespace: str | None, resource: str, name: str) -> str:
 
 
 def _value(data: Mapping[str, str], key: str | None, place: str) -> str:
-    """Find a key; the only one there is needs no name."""
+    """Return the value of a key; the key can be omitted if there is only one."""
     if key is None and len(data) == 1:
         return next(iter(data.values()))
     if key is not None and key in data:

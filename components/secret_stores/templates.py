@@ -1,6 +1,6 @@
-"""Texts of which the Secret of a read is made, as External Secrets Operator 2.9.0 renders them.
+"""Templates of the Secret of a read, rendered as External Secrets Operator 2.9.0 does.
 
-It is Go's `text/template` with `missingkey=error`. Of that a text has `{{ .key }}` alone, or `{{- .key -}}`.
+The language is Go's `text/template` with `missingkey=error`, reduced to `{{ .key }}` and `{{- .key -}}`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ VALUE: Final = re.compile(_VALUE.replace(r"\s", r"[ \t\r\n]"), re.ASCII)
 
 
 def is_template(text: str) -> bool:
-    """Whether a text has values, and nothing else of the language."""
+    """Return whether a string contains only values and no other template syntax."""
     return not any("{{" in each for each in VALUE.split(text)[::2])
 
 
 def render(template: Mapping[str, str], data: Mapping[str, bytes], place: str) -> dict[str, bytes]:
-    """Return a text of values for each key. Raises StoreError where there is no such value."""
+    """Render the template of each key. Raises StoreError for a missing value."""
     made: dict[str, bytes] = {}
     for key, text in template.items():
         parts = VALUE.split(text)

@@ -1,1 +1,1 @@
-"""Clients of the direct back end: one small module for each kind of provider it speaks to."""
+"""Clients of the direct back end: one small module for each kind of provider."""

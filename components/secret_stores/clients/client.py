@@ -1,6 +1,6 @@
-"""What the direct back end needs of a place where secrets are kept, and what a client is made from.
+"""Client interface of the direct back end, and the arguments that clients are created from.
 
-Values live in the process only: nothing here shows, logs or raises one.
+Secret values stay in this process: nothing here prints, logs or raises one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Capability(StrEnum):
-    """What a kind of provider can do; ESO's words."""
+    """Capabilities of a kind of provider, as ESO names them."""
 
     READ_ONLY = "ReadOnly"
     WRITE_ONLY = "WriteOnly"
@@ -30,7 +30,7 @@ class Capability(StrEnum):
 
 
 class Validity(StrEnum):
-    """What a client says of itself, in ESO's order; an unknown one is let through, as ESO does."""
+    """Result of a client's validation, in ESO's order; UNKNOWN is accepted, as ESO does."""
 
     READY = "Ready"
     UNKNOWN = "Unknown"
@@ -39,7 +39,7 @@ class Validity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in a store. version: as the store counts it."""
+    """Value in a store. `version`: as the store numbers it."""
 
     content: bytes = field(repr=False)
     version: str
@@ -47,7 +47,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Values by name. version: as the store counts them, of all together."""
+    """Values by name. `version`: combined version of all of them, from the store."""
 
     contents: Mapping[str, bytes] = field(repr=False)
     version: str
@@ -55,11 +55,11 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is at a place. owned: the push that asks wrote it; else it is another owner's.
+    """Present content of a place. `owned`: written by this push; otherwise it has another owner.
 
-    content: None when there is an object, and nothing under the property, or no version that can be read.
-    exists: it counts as a value without content, too. edition: what a write over it goes by, so that a change
-    in between is not overwritten.
+    `content`: None if the object exists without the property, or without a readable version. `exists`: counts
+    as existing even without content. `edition`: precondition for overwriting it, so that a concurrent change
+    is not lost.
     """
 
     content: bytes | None = field(repr=False)
@@ -69,50 +69,50 @@ class Kept:
 
 
 class SecretsClient(Protocol):
-    """One place where secrets are kept, as one identity; safe for any number of threads.
+    """Client of one place that stores secrets, with one identity; thread-safe.
 
     All methods raise CredfleetError.
     """
 
     def validate(self) -> Validity:
-        """Whether the place can be used; where that depends on the secret, nothing is said."""
+        """Return whether the place is usable; UNKNOWN if that depends on the secret."""
         return Validity.UNKNOWN
 
     def read(self, ref: RemoteRef) -> Value | None:
-        """Read a value; None when there is none."""
+        """Read a value; None if not found."""
         ...
 
     def look(self, place: Place, owner: str) -> Kept | None:
-        """Read what a push of this owner would write over; None when nothing is there."""
+        """Read what a push by this owner would overwrite; None if nothing exists."""
         ...
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
-        """Write over what was seen, marked as the owner's; False when it is another by now."""
+        """Overwrite what was read, marked with its owner; False on conflict."""
         ...
 
     def remove(self, place: Place, seen: Kept) -> bool:
-        """Remove what was seen; False when it is another by now."""
+        """Delete what was read; False on conflict."""
         ...
 
 
 class GatheringClient(SecretsClient, Protocol):
-    """A client of a kind that says by what reads may gather keys."""
+    """Client that can also read several keys, for kinds that declare it."""
 
     def extract(self, ref: RemoteRef) -> Gathered | None:
-        """Read the fields of a value, under their names; None when there is no value."""
+        """Read the fields of a value, by name; None if the value is not found."""
         ...
 
     def find(self, wanted: Find) -> Gathered:
-        """Read all secrets that are meant, under their names."""
+        """Read all matching secrets, by name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """What a client is made from. spec: the kind's model, where every selector says its namespace.
+    """Arguments of a client. `spec`: model of the kind; every selector has a namespace.
 
-    title: the provider, for messages. caller: the consumer's namespace. google: where the stack's `gcp:` keys
-    lead.
+    `title`: of the provider, for messages. `caller`: namespace of the consumer. `google`: target configured
+    by the stack's `gcp:` keys.
     """
 
     title: str
@@ -129,7 +129,7 @@ SpecLimits: TypeAlias = Callable[[Any], "Iterable[Problem]"]
 
 
 def property_of(content: bytes, name: str | None, place: str) -> bytes:
-    """Take a property of a value, as `gjson` finds it; without a name the value as it is.
+    """Return a property of a value with `gjson` semantics; without a name, the whole value.
 
     Raises StoreError.
     """
@@ -142,7 +142,7 @@ def property_of(content: bytes, name: str | None, place: str) -> bytes:
 
 
 def no_field(place: str, name: str) -> StoreError:
-    """Say that a value has no such property."""
+    """Return the error for a value that lacks a property."""
     return StoreError(
         code="absent",
         place=place,
@@ -152,7 +152,7 @@ def no_field(place: str, name: str) -> StoreError:
 
 
 def fields_of(value: Value | None, place: str) -> Gathered | None:
-    """Take a value apart that is a JSON object. Raises StoreError for any other."""
+    """Return the fields of a JSON object. Raises StoreError for any other value."""
     if value is None:
         return None
     fields = object_fields(value.content)
@@ -167,13 +167,13 @@ def fields_of(value: Value | None, place: str) -> Gathered | None:
 
 
 def gather(found: Mapping[str, Value]) -> Gathered:
-    """Bring values together."""
+    """Combine values."""
     versions = ", ".join(f"{name}@{value.version}" for name, value in sorted(found.items()))
     return Gathered({name: value.content for name, value in found.items()}, versions)
 
 
 def matches(wanted: Find, name: str) -> bool:
-    """Whether a secret of this name is meant, as far as names say."""
+    """Return whether the name of a secret matches."""
     if isinstance(wanted, FindOthers) and name == wanted.without:
         return False
     return name.startswith(wanted.path or "") and (wanted.name is None or is_found(wanted.name.regexp, name))

@@ -1,4 +1,4 @@
-"""The client of kind Fake: secrets written in the provider's own spec, and what is pushed while it lives."""
+"""Client of kind Fake: secrets in the provider's own spec, and pushed values in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Pushed:
 
 
 class FakeClient:
-    """What the spec says, which no push overwrites; pushed values last as long as the client."""
+    """Entries of the spec, which pushes never overwrite; pushed values live as long as the client."""
 
     def __init__(self, title: str, spec: FakeSpec) -> None:
         self._title = title
@@ -41,11 +41,11 @@ class FakeClient:
         self._pushing = Lock()
 
     def validate(self) -> Validity:
-        """Say what the spec wants said, by ESO's numbers."""
+        """Return the result that the spec sets, by ESO's numbers."""
         return [*Validity][self._spec.validation_result or 0]
 
     def read(self, ref: RemoteRef) -> Value | None:
-        """Read a value; of several with one key the last, as ESO does."""
+        """Read a value; of several entries with one key the last, as ESO does."""
         place = f"{self._title}: {ref.key}"
         for entry in reversed(self._spec.data):
             if entry.key == ref.key and entry.version == ref.version:
@@ -61,7 +61,7 @@ class FakeClient:
         return fields_of(self.read(ref), f"{self._title}: {ref.key}")
 
     def find(self, wanted: Find) -> Gathered:
-        """Read the newest version, by its text, of every secret of such a name."""
+        """Read the highest version (compared as strings) of every secret with a matching name."""
         found: dict[str, Value] = {}
         for entry in self._spec.data:
             version, there = entry.version or "", found.get(entry.key)
@@ -70,7 +70,7 @@ class FakeClient:
         return gather(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
-        """Read what is there; the spec's own entries, each under key and version, are no push's."""
+        """Read the present value; spec entries, identified by key and version, belong to no push."""
         for entry in self._spec.data:
             if entry.key + (entry.version or "") == place.key:
                 return Kept(entry.value.encode(), owned=False)
@@ -78,7 +78,7 @@ class FakeClient:
         return pushed and Kept(pushed.content, owned=pushed.owner == owner, edition=pushed.number)
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
-        """Keep a value in memory."""
+        """Store a value in memory."""
         with self._pushing:
             there = self._pushed.get(place.key)
             if (there and there.number) != (over and over.edition):
@@ -87,7 +87,7 @@ class FakeClient:
             return True
 
     def remove(self, place: Place, seen: Kept) -> bool:
-        """Forget a pushed value."""
+        """Delete a pushed value."""
         with self._pushing:
             there = self._pushed.get(place.key)
             if there is None or there.number != seen.edition:
@@ -97,6 +97,6 @@ class FakeClient:
 
 
 def open_fake(request: ClientRequest) -> SecretsClient:
-    """Make the client."""
+    """Create the client."""
     spec: FakeSpec = request.spec
     return FakeClient(request.title, spec)

@@ -1,6 +1,6 @@
-"""The client of kind GCPSM: secrets of a project in Google's Secret Manager.
+"""Client of kind GCPSM: secrets of a project in Google Secret Manager.
 
-A key is the id of a secret. A push makes a secret of its own, marked by a label, and adds versions to it.
+A key is a secret id. A push creates its own secret, marked with a label, and adds versions to it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A secret as it was: the etag of what is said of it, and the number of its newest version."""
+    """Secret as it was read: etag of its metadata, and number of its newest version."""
 
     etag: str
     newest: int | None
@@ -67,9 +67,9 @@ class _Seen:
 
 @dataclass(frozen=True)
 class GcpSecretManagerClient(GatheringClient):
-    """Secrets of one project, the global ones or those of a location.
+    """Secrets of one project: global ones, or those of a location.
 
-    fetch: whether an older version is read while the newest one is not enabled.
+    `fetch`: whether to read an older version while the newest is not enabled.
     """
 
     manager: SecretManager
@@ -78,7 +78,7 @@ class GcpSecretManagerClient(GatheringClient):
     fetch: bool = field(kw_only=True)
 
     def read(self, ref: RemoteRef) -> Value | None:
-        """Read a version, the newest one unless another is named."""
+        """Read a version; by default the newest."""
         name = self._name(ref.key)
         version: int | str | None = ref.version or LATEST
         if ref.version is None and self.fetch:
@@ -100,7 +100,7 @@ class GcpSecretManagerClient(GatheringClient):
         return fields_of(self.read(ref), self._name(ref.key))
 
     def find(self, wanted: Find) -> Gathered:
-        """Read the newest version of every secret of such a name, or of such labels."""
+        """Read the newest version of every secret with a matching name or matching labels."""
         parent = self._name("").removesuffix("/secrets/")
         if wanted.tags and self.location:
             problem = (
@@ -119,9 +119,9 @@ class GcpSecretManagerClient(GatheringClient):
         return gather(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
-        """Read what is there: the newest version, as far as it is enabled.
+        """Read the newest version, if it is enabled.
 
-        To External Secrets Operator a secret exists while a version is enabled; another owner's always does.
+        For ESO, a secret exists while it has an enabled version; one of another owner always exists.
         """
         name = self._name(place.key)
         entry = self.manager.secret(name)
@@ -136,10 +136,10 @@ class GcpSecretManagerClient(GatheringClient):
         return Kept(content, owned=owned, edition=seen, exists=exists)
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
-        """Add a version, to a secret of its own.
+        """Add a version to a secret of this push.
 
-        Google adds versions whatever is there: of two added at one moment the later is the newest, and the
-        earlier stays below it.
+        Google has no precondition for adding versions: of two concurrent ones, the later is the newest, and
+        the earlier remains below it.
         """
         name = self._name(place.key)
         if over is None:
@@ -151,7 +151,7 @@ class GcpSecretManagerClient(GatheringClient):
         return True
 
     def remove(self, place: Place, seen: Kept) -> bool:
-        """Delete the secret with all its versions, if its owner and its newest one are those seen."""
+        """Delete the secret with all versions, if its owner and newest version are unchanged."""
         name = self._name(place.key)
         if self._moved(name, seen):
             return False
@@ -179,12 +179,12 @@ class GcpSecretManagerClient(GatheringClient):
 
 
 def owner_label(owner: str) -> str:
-    """Write an owner as a label's value: 40 hexadecimal digits."""
+    """Return the label value of an owner: 40 hexadecimal digits."""
     return hashlib.sha256(owner.encode()).hexdigest()[:40]
 
 
 def gcpsm_limits(given: Any) -> Iterator[Problem]:
-    """Find what of a spec this client does not do."""
+    """Yield the parts of a spec that this client does not support."""
     spec: GcpSecretManagerSpec = given
     if not spec.project_id:
         yield Problem(
@@ -201,7 +201,7 @@ def gcpsm_limits(given: Any) -> Iterator[Problem]:
 
 
 def open_gcpsm(request: ClientRequest) -> SecretsClient:
-    """Log in the way the provider says: by a key of a service account, or as the identity that runs this."""
+    """Log in as the provider says: with a service account key, or as the deployer."""
     spec: GcpSecretManagerSpec = request.spec
     reference, target = spec.auth and _key_of(spec.auth), request.google
     if reference is not None:
@@ -217,7 +217,7 @@ def _key_of(auth: GcpAuth) -> SecretSelector | None:
 
 
 def _token(key: bytes, title: str) -> str:
-    """Trade the key of a service account for a token, valid for an hour."""
+    """Exchange a service account key for an access token, valid for one hour."""
     with IMPORT_LOCK:
         from google.auth.exceptions import GoogleAuthError, TransportError
         from google.auth.transport.requests import Request

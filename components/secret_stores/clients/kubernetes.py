@@ -1,7 +1,7 @@
-"""The client of kind Kubernetes: Secrets of one namespace, read and written as the provider's identity.
+"""Client of kind Kubernetes: Secrets of one namespace, read and written with the provider's identity.
 
-A key is the name of a Secret there, a property one of its keys. The stack's own cluster is meant unless the
-provider gives another server's address.
+A key is the name of a Secret, and a property is one of its keys. The cluster is the stack's own unless the
+provider sets a server address.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ PUSHED_BY: Final = f"{PREFIX}pushed-by"
 
 
 class KubernetesClient(KubernetesSecrets, GatheringClient):
-    """Secrets of one namespace behind a connection.
+    """Secrets of one namespace through a connection.
 
-    namespace: the one whose Secrets it reads. foreign: whether the server is another than the stack's own;
-    its words are never repeated then, for it has seen values.
+    `namespace`: of the Secrets to read. `foreign`: whether the server is not the stack's own. Its messages
+    are then never shown, because they might contain secret values.
     """
 
     MANAGER = "credfleet-stores"
@@ -64,7 +64,7 @@ class KubernetesClient(KubernetesSecrets, GatheringClient):
         self._foreign = foreign
 
     def read(self, ref: RemoteRef) -> Value | None:
-        """Read a key of a Secret; without a property all of it, as a JSON object of texts."""
+        """Read a key of a Secret; without a property all keys, as a JSON object of strings."""
         secret = self.get(SecretRef(self.namespace, ref.key))
         if secret is None:
             return None
@@ -78,7 +78,7 @@ class KubernetesClient(KubernetesSecrets, GatheringClient):
         return None if secret is None else Gathered(_data(secret), _version(secret))
 
     def find(self, wanted: Find) -> Gathered:
-        """Read every Secret of such a name, or of such labels, each as a JSON object of texts."""
+        """Read every Secret with a matching name or labels, each as a JSON object of strings."""
         labels = ",".join(f"{key}={value}" for key, value in (wanted.tags or {}).items())
         selector = f"?labelSelector={quote(labels, safe='')}" if labels else ""
         meant = SecretRef(self.namespace, f"(labels {labels})" if labels else "(all)")
@@ -93,7 +93,7 @@ class KubernetesClient(KubernetesSecrets, GatheringClient):
         )
 
     def look(self, place: Place, owner: str) -> Kept | None:
-        """Read what is there."""
+        """Read the present value."""
         secret = self.get(SecretRef(place.namespace or self.namespace, place.key))
         if secret is None:
             return None
@@ -114,7 +114,7 @@ class KubernetesClient(KubernetesSecrets, GatheringClient):
         return (self.create(body) if over is None else self.replace(body)) is not None
 
     def remove(self, place: Place, seen: Kept) -> bool:
-        """Remove one key, and the Secret with its last one."""
+        """Remove one key; with the last one, delete the Secret."""
         secret: JsonObject = seen.edition
         rest = {key: value for key, value in data_of(secret).items() if key != place.property_name}
         if rest:
@@ -168,7 +168,7 @@ def _version(secret: Mapping[str, Any]) -> str:
 
 
 def _value(data: Mapping[str, bytes], name: str) -> bytes | None:
-    """Return the value of a key; without a key of a dotted name, a field of the JSON under its first part."""
+    """Return the value of a key; if none has a dotted name, the JSON field below its first part."""
     if name in data:
         return data[name]
     key, _, path = name.partition(".")
@@ -176,7 +176,7 @@ def _value(data: Mapping[str, bytes], name: str) -> bytes | None:
 
 
 def kubernetes_limits(given: Any) -> Iterator[Problem]:
-    """Find what of a spec this client does not do."""
+    """Yield the parts of a spec that this client does not support."""
     spec: KubernetesSpec = given
     if spec.auth_ref is not None:
         yield Problem(
@@ -187,7 +187,7 @@ def kubernetes_limits(given: Any) -> Iterator[Problem]:
 
 
 def open_kubernetes(request: ClientRequest) -> SecretsClient:
-    """Log in the way the provider says, and only so."""
+    """Log in only in the way that the provider's spec says."""
     with IMPORT_LOCK:
         from kubernetes.client import ApiClient
 
@@ -215,7 +215,7 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
 
 
 def _address(server: KubernetesServer | None, cluster: StackCluster, title: str) -> Configuration:
-    """Say where the API server is and what it is known by, and nothing of who asks."""
+    """Return the address and CA of the API server, without credentials."""
     with IMPORT_LOCK:
         from kubernetes.client import Configuration
 
@@ -247,7 +247,7 @@ def _bear(configuration: Configuration, token: str) -> None:
 
 
 def _context(certificate: bytes, key: bytes, title: str) -> ssl.SSLContext:
-    """Load a certificate and its key; the library wants a file, so they get one that is memory only."""
+    """Load a certificate and its key; `ssl` requires a file, so they are passed as an in-memory one."""
     context = ssl.create_default_context()
     with os.fdopen(os.memfd_create("certificate"), "wb") as pair:
         pair.write(certificate + b"\n" + key)
