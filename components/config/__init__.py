@@ -1,1 +1,1 @@
-"""What the configuration of every component is built on: models, types of fields, documents, places."""
+"""Basis of all configuration models: base model, field types, documents, places."""

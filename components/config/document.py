@@ -1,4 +1,4 @@
-"""From a document to a valid model and the list of everything that kept parts of the document out of it."""
+"""Validation of a document: a valid model, and the problems of the parts that were removed."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _PLAIN: Final = {
 
 
 def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Problem, ...]]:
-    """Make the model of what is well formed in a document, and list what is not.
+    """Return the model of the valid parts of a document, and the problems of the others.
 
-    Parts with a fault are taken out of the document, so that the rest can still be judged: the faulty
-    value, or the entry around it where a value is missing. The model must be valid when empty.
+    Invalid parts are removed from the document, so that the rest can still be checked: the invalid value, or
+    the entry around a missing one. The model must be valid when empty.
     """
     problems: tuple[Problem, ...] = ()
     while True:
@@ -68,7 +68,7 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Pr
 
 
 def unfit_values(model: type[BaseModel], document: Document) -> Iterator[Problem]:
-    """Yield what is wrong with single values of a document, not what maps of it lack or may not have both."""
+    """Yield problems of single values, without missing or conflicting keys of maps."""
     try:
         model.model_validate(document)
     except ValidationError as error:
@@ -80,16 +80,16 @@ def unfit_values(model: type[BaseModel], document: Document) -> Iterator[Problem
 def problems_of(
     error: ValidationError, model: type[BaseModel], place: str = "", otherwise: str = _SEE
 ) -> Iterator[Problem]:
-    """Yield what kept a document from being a model; no problem holds a value.
+    """Yield why a document is not a valid model; no problem contains a value.
 
-    place: of the document. otherwise: the fix of problems without words of ours.
+    `place`: of the document. `otherwise`: fix of problems without a specific one.
     """
     for fault in _own(error.errors(include_url=False, include_input=False)):
         yield _problem(fault, model, lambda path: below(place, path), otherwise)
 
 
 def _own(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
-    """Leave out what is missing where an unknown key stands instead, and what is short of faulty items."""
+    """Drop missing keys that an unknown key explains, and too short lists that invalid items explain."""
     unknown = [fault["loc"][:-1] for fault in faults if fault["type"] == "extra_forbidden"]
     inside = [fault["loc"][:-1] for fault in faults]
     for fault in faults:
@@ -99,14 +99,14 @@ def _own(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
 
 
 def below(place: str, path: Iterable[int | str]) -> str:
-    """Return a path below a place, as documents of Kubernetes are read; names with dots stand in brackets."""
+    """Return a path below a place as in Kubernetes documents; names with dots are in brackets."""
     return (place + config_path("", *path).removeprefix(config_path(""))).lstrip(".")
 
 
 def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]:
-    """Move what stands under a misspelt key to the empty one it resembles, and list what was misspelt.
+    """Move the value of a misspelt key to the empty key that it resembles, and report the spelling.
 
-    What refers to it is then found: one slip of the pen is one problem.
+    References to it are then found, so one typo is one problem.
     """
     known = {field.alias or name for name, field in model.model_fields.items()}
     problems: list[Problem] = []
@@ -119,7 +119,7 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]
 
 
 def without_values(document: Document) -> tuple[Problem, ...]:
-    """Take out what is given as null below the sections, and list it: a forgotten value."""
+    """Remove null values below the sections, and report them as missing values."""
     problems: list[Problem] = []
 
     def look(value: Any, path: tuple[str | int, ...]) -> None:
@@ -138,7 +138,7 @@ def without_values(document: Document) -> tuple[Problem, ...]:
 
 
 def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return problem and fix of a key that is not read, with the one that may have been meant."""
+    """Return problem and fix for an unknown key, with the key that might be meant."""
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1)
     fix = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
@@ -146,18 +146,18 @@ def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
 
 
 def in_print(name: str) -> str:
-    """Return a name as a message shows it: on one line, whatever is in it."""
+    """Return a name for messages, on one line whatever it contains."""
     return name if name.strip() and name.isprintable() else repr(name)
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Suggest what may have been meant by a name that is none of these."""
+    """Return a fix that suggests the name that might be meant."""
     near = difflib.get_close_matches(name, sorted(names), n=1)
     return f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(names)) or 'none'}."
 
 
 def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) -> None:
-    """Remove what each location names, or the innermost entry around it; a list goes as a whole."""
+    """Remove the value at each location, or the innermost entry around it; lists are removed whole."""
     gone: set[tuple[int | str, ...]] = set()
     for location in locations:
         path = tuple(takewhile(lambda step: isinstance(step, str) and step != _KEY, location))
@@ -173,7 +173,7 @@ def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) ->
 
 
 def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
-    """Return the problem and the fix of a fault in our words; neither holds a value."""
+    """Return problem and fix of a validation error, in our own words, without values."""
     context = fault.get("ctx", {})
     match fault["type"]:
         case "missing":
@@ -208,7 +208,7 @@ def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def _known_keys(schema: Mapping[str, Any], path: Iterable[int | str]) -> Iterable[str]:
-    """Find the keys that a JSON Schema knows at a path."""
+    """Return the keys that a JSON Schema has at a path."""
     node: Mapping[str, Any] = schema
     for step in path:
         node = node.get("properties", {}).get(step) or node.get("additionalProperties") or node["items"]

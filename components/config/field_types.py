@@ -1,4 +1,4 @@
-"""What models of the configuration are made of: their base, and its texts: how each looks, and why."""
+"""Base model of the configuration, and its field types with their rules."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class ConfigModel(BaseModel):
 
 
 def named_in(text: str) -> str:
-    """Return a reference as a message may quote it: nothing of what is neither name nor path."""
+    """Return a reference for messages; empty if it is neither a name nor a path."""
     parts = (part for part in text.split("/") if part not in ("", ".", ".."))
     return text if all(map(matching(_WORD), parts)) else ""
 
 
 def config_error(problem: str, fix: str) -> PydanticCustomError:
-    """Make the error a validator raises."""
+    """Return the error that a validator raises."""
     return PydanticCustomError(CONFIG_ERROR, "{problem}", {"problem": problem, "fix": fix})
 
 
 def must(test: Callable[[str], object], problem: str, fix: str) -> AfterValidator:
-    """Return the validator of a text that passes a test; problem and fix are told of one that does not."""
+    """Return a validator for strings that must pass a test; `problem` and `fix` describe a failure."""
 
     def check(text: str) -> str:
         if not test(text):
@@ -64,7 +64,7 @@ Positive: TypeAlias = Annotated[int, Strict(), Field(ge=1, lt=2**63)]
 
 
 def is_of_the_cluster(namespace: str) -> bool:
-    """Whether a namespace is one that Kubernetes keeps to itself."""
+    """Return whether Kubernetes reserves a namespace."""
     return namespace == "default" or namespace.startswith("kube-")
 
 
@@ -194,7 +194,7 @@ FileName: TypeAlias = Annotated[
 
 
 def refused_if(holds: Callable[[Any], object], problem: str, fix: str) -> Any:
-    """Return the validator of an entry of which this must not hold."""
+    """Return a validator for an entry for which this must not hold."""
 
     def check(entry: Any) -> Any:
         if holds(entry):
@@ -205,27 +205,27 @@ def refused_if(holds: Callable[[Any], object], problem: str, fix: str) -> Any:
 
 
 def optional(description: str, default: object = None) -> Any:
-    """Return the field of an entry that may leave it out."""
+    """Return an optional field of an entry."""
     return Field(default=default, description=description)
 
 
 def as_named(given: object) -> object:
-    """Return an entry that is only its name as one that says so."""
+    """Convert an entry that is only a name to a map."""
     return {"name": given} if isinstance(given, str) else given
 
 
 def exactly_one(problem: str, fix: str, *fields: str) -> Any:
-    """Return the validator of an entry that gives one of these fields, and no more of them."""
+    """Return a validator for an entry that must have exactly one of these fields."""
     return refused_if(lambda entry: sum(bool(getattr(entry, each)) for each in fields) != 1, problem, fix)
 
 
 def first_name(name: str, previously: Sequence[str]) -> str:
-    """Return the name of which ids and objects were made: under others, they stay what they are."""
+    """Return the name from which ids and objects were created: it stays the same after a rename."""
     return previously[0] if previously else name
 
 
 def called_first(key: str, form: str = "{}") -> Any:
-    """Return the validator of an entry whose object keeps the first name of the entry. key: says its own."""
+    """Return a validator that keeps the object's name after a rename of its entry. `key`: of that name."""
 
     def read(cls: type, given: Any) -> Any:  # noqa: ARG001 - pydantic takes it for a class method by this name
         former = given.get("previously") if isinstance(given, dict) else None

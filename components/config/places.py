@@ -1,4 +1,4 @@
-"""Where in a stack's file each problem of its configuration stands."""
+"""Positions of configuration problems in a stack's file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ENDS: Final = (".", "[", " ", "(", ":")
 
 
 def locate(problems: Iterable[Problem], file: Path) -> tuple[Problem, ...]:
-    """Return problems in the order of a stack's file, each with where its entry stands, or what is around it.
+    """Return problems in the order of a stack's file, each with the position of its entry or parent.
 
-    What has its place in another file keeps it. A file that cannot be read tells nothing.
+    Problems with a position in another file keep it. An unreadable file adds nothing.
     """
     try:
         document = read_file(file)
@@ -34,7 +34,7 @@ def locate(problems: Iterable[Problem], file: Path) -> tuple[Problem, ...]:
 
 
 def _path(place: str, data: Mapping[str, Any]) -> Iterator[Step]:
-    """Yield the steps from the root of a stack's file to what a place names, as far as it is there."""
+    """Yield the steps from the root of a stack's file to a place, as far as it exists."""
     config = data.get(_CONFIG)
     if isinstance(config, dict):
         yield _CONFIG
@@ -42,7 +42,7 @@ def _path(place: str, data: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def steps_in(value: Any, rest: str) -> Iterator[Step]:
-    """Yield the steps from a value to what the rest of a place names, as far as it is there."""
+    """Yield the steps from a value to the rest of a place, as far as it exists."""
     yield from _steps(value, rest, _texts_of(value))
 
 
@@ -60,5 +60,5 @@ def _texts_of(value: Any) -> Mapping[Step, str]:
 
 
 def begins(rest: str, step: str) -> bool:
-    """Whether the text of a place begins with that of a step, or is it."""
+    """Return whether a place equals a step or continues after it."""
     return rest == step or (rest.startswith(step) and rest.removeprefix(step).startswith(ENDS))

@@ -1,7 +1,7 @@
-"""A section of a stack's configuration: what one room reads, and what of the rest it may refer to.
+"""Section of a stack's configuration: the part of one component, and what it can refer to.
 
-A room states its section in `<room>/settings.py`, beside its core; `components/stack_config/stack.py`
-composes the sections. This module imports no room, so that all of them can import it.
+A component defines its section in `<component>/settings.py`; `components/stack_config/stack.py` composes the
+sections. This module imports no component, so that all of them can import it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _NEARLY: Final = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Dangling(Problem):
-    """A reference to what is not there. Several with one problem are one mistake."""
+    """Reference to something that does not exist. Several with one problem are one mistake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account that a tenant claims, as other sections refer to it by `tenant/slot`.
+    """Claimed account of a tenant, which other sections refer to as `tenant/slot`.
 
-    namespace: the tenant's. type: None when the rules of the pool choose none. delivery: its copy in that
-    namespace, if there is one.
+    `namespace`: the tenant's. `type`: None if the pool's rules choose none. `delivery`: its copy in that
+    namespace, or None.
     """
 
     namespace: str
@@ -49,11 +49,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewContext:
-    """The rest of the configuration, as a section sees it.
+    """The rest of the configuration, for the review of a section.
 
-    tenants: name → namespace. namespaces: those that a room may write into. pool: namespace of the account
-    pool, None without one. root: directory of Pulumi.yaml. faulty: places of what is malformed and left out.
-    confined: place of what is one tenant's to say → the namespace that is that tenant's.
+    `tenants`: name → namespace. `namespaces`: those that components can write to. `pool`: namespace of the
+    account pool, None without one. `root`: directory of Pulumi.yaml. `faulty`: places of invalid, removed
+    parts. `confined`: place of an entry in a tenant's file → that tenant's namespace.
     """
 
     tenants: Mapping[str, str]
@@ -66,12 +66,12 @@ class ReviewContext:
     confined: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def whole(self, *keys: str) -> bool:
-        """Whether nothing was left out of these keys of the configuration; else a reference may miss it."""
+        """Return whether nothing was removed below these keys, so that references to them can be checked."""
         places = tuple(config_path(key) for key in keys)
         return not any(place.startswith(places) for place in self.faulty)
 
     def slip_of(self, namespace: str) -> str | None:
-        """Return the namespace that was meant by one that rooms may not write into, if one is nearly it."""
+        """Return the allowed namespace that a misspelt one resembles, if any."""
         near = difflib.get_close_matches(namespace, self.namespaces, n=1, cutoff=_NEARLY)
         return near[0] if near and namespace not in self.namespaces else None
 
@@ -81,22 +81,22 @@ class ReviewContext:
         namespace: str,
         fix: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
     ) -> Problems:
-        """Refuse a namespace that rooms may not write into, and say which one may have been meant."""
+        """Reject a namespace that components cannot write to, and suggest a similar one."""
         if namespace not in self.namespaces and self.whole("tenants", "cluster"):
             problem = f"{namespace} is not a tenant's namespace, and the stack declares no other ones"
             meant = self.slip_of(namespace)
             yield Dangling(place, problem, f"did you mean {meant}? else {fix}" if meant else fix)
 
     def review_credential(self, place: str, name: str) -> Problems:
-        """Refuse a reference that names no credential, and say which one may have been meant."""
+        """Reject a reference to an unknown credential, and suggest a similar one."""
         if name not in self.credentials.names and self.whole(KEY):
             problem = f"{named_in(name) or 'what stands there'} is not an entry of credentials"
             yield Dangling(place, problem, nearest(name, self.credentials.names))
 
     def review_source(self, place: str, source: CredentialSource, reader: str) -> Problems:
-        """Refuse a credential that is nowhere, or that a namespace may not read.
+        """Reject a credential source that does not exist, or that a namespace must not read.
 
-        Whether a Secret is there, and shared with the namespace, is looked at in the cluster.
+        Whether a Secret exists, and is shared with the namespace, is checked in the cluster.
         """
         if source.entry is not None:
             yield from self.review_credential(place, source.entry)
@@ -122,32 +122,32 @@ class Section(ConfigModel):
 
     @classmethod
     def place(cls, *segments: str | int) -> str:
-        """Return the place of what is at a path inside of the section."""
+        """Return the configuration path of something in the section."""
         return config_path(cls.KEY, *segments)
 
     @abstractmethod
     def review(self, context: ReviewContext) -> Problems:
-        """Yield what no part of the section can know alone: references, contents, clashes."""
+        """Yield problems across parts of the section: references, contents, conflicts."""
 
     @abstractmethod
     def written(self) -> Iterator[Written]:
-        """Yield every Secret that the stack writes for the section, those that are there already included."""
+        """Yield every Secret that the stack writes for the section, including existing ones."""
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
-        """Yield every credential that the section names by where it is, and the place where it does."""
+        """Yield every external reference of the section, after its configuration path."""
         yield from ()
 
     def warnings(self, credentials: Credentials) -> Problems:  # noqa: ARG002 - for those that read some
-        """Yield what an update warns of; `review` has refused nothing."""
+        """Yield warnings of an update, after `review` found no problem."""
         yield from ()
 
 
 def review_written(
     secrets: Iterable[Written], sources: Iterable[tuple[str, CredentialSource]] = ()
 ) -> Problems:
-    """Refuse a Secret that is written twice, since each update would overwrite the other one's keys.
+    """Reject a Secret that is written twice, since each update would overwrite the other's keys.
 
-    And one of the stack's own as the source of a credential, which would be one update behind.
+    Also reject a Secret of the stack as a source of a credential, which would be one update behind.
     """
     first: dict[tuple[str, str], str] = {}
     for namespace, name, place in secrets:

@@ -1,6 +1,6 @@
-"""Which stack has which of the tenants in files: `stacks.yaml`, by ranges of their names.
+"""Assignment of tenants in files to stacks: `stacks.yaml`, by ranges of their names.
 
-A range takes in names that are not used yet, so who adds a tenant's file has no other file to change.
+A range includes names that are not used yet, so adding a tenant's file changes no other file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Shards(ConfigModel):
     stacks: Mapping[Name, Shard] = Field(description="Stack → its tenants, in the order of their names.")
 
     def stack_of(self, tenant: str) -> str:
-        """Return whose a tenant is."""
+        """Return the stack of a tenant."""
         return [stack for stack, shard in self.stacks.items() if (shard.since or "") <= tenant][-1]
 
 
@@ -63,12 +63,12 @@ class Stacks(ConfigModel):
         return found
 
     def tenants_of(self, stack: str) -> Callable[[str], bool]:
-        """Return whether a tenant is a stack's; one that no fleet names has all of its folder."""
+        """Return a test for tenants of a stack; a stack without a fleet has all tenants of its folder."""
         fleet = next((each for each in self.fleets.values() if stack in each.stacks), None)
         return bool if fleet is None else lambda tenant: fleet.stack_of(tenant) == stack
 
     def _problems(self, document: Document) -> Iterator[Problem]:
-        """Yield why a tenant has not one stack, or a stack not one fleet."""
+        """Yield why a tenant does not have one stack, or a stack not one fleet."""
 
         def at(path: Iterable[str], problem: str, fix: str) -> Problem:
             steps = ("fleets", *path)

@@ -1,1 +1,1 @@
-"""The configuration of a stack as a whole: its file, the files of its tenants, what is wrong with them."""
+"""Configuration of a whole stack: its file, the files of its tenants, and their problems."""

@@ -1,6 +1,6 @@
-"""The keys of the clouds' providers that a stack's file may set, and what each may look like.
+"""Keys of the clouds' providers in a stack's file, and their formats.
 
-Told before the program runs: the providers themselves would ignore an unknown key, or end half-way.
+Checked before the program runs: the providers would ignore an unknown key, or fail halfway.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_request(text: str) -> bool:
-    """Whether it is an address that may ask for something by a query."""
+    """Return whether a string is an address that can have a query."""
     try:
         url = urlsplit(text)
         host, port = url.hostname or "", url.port
@@ -47,7 +47,7 @@ def _is_request(text: str) -> bool:
 
 
 def _is_machine(text: str) -> bool:
-    """Whether it is a host, with a dot in it or a port behind it."""
+    """Return whether a string is a host with a dot, or with a port."""
     host, colon, port = text.partition(":")
     if not colon:
         return _is_host(host) and ("." in host or host == "localhost")
@@ -151,12 +151,12 @@ _OTHER_NAMES: Final = {"azure": "azure-native", "google": "gcp", "google-native"
 
 
 def is_known(namespace: str, name: str) -> bool:
-    """Whether a cloud's provider has such a key."""
+    """Return whether a cloud's provider has such a key."""
     return name in _FORMS[namespace] or (namespace == "gcp" and name.endswith("CustomEndpoint"))
 
 
 def cloud_meant(namespace: str) -> str | None:
-    """Return the cloud's namespace that was meant by one that is not read, if it is like one."""
+    """Return the cloud's namespace that an unknown namespace resembles, or None."""
     if namespace in NAMESPACES:
         return None
     written = namespace.lower().replace("_", "-")
@@ -165,7 +165,7 @@ def cloud_meant(namespace: str) -> str | None:
 
 
 def review_cloud_keys(values: Mapping[str, str]) -> Iterator[Problem]:
-    """Refuse keys that a cloud's provider does not have, and what none of them could mean."""
+    """Reject keys that a cloud's provider does not have, and invalid values."""
     for key, text in values.items():
         namespace, _, name = key.partition(":")
         if namespace not in _FORMS:
@@ -179,7 +179,7 @@ def review_cloud_keys(values: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def plain_logins(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[str]:
-    """Yield the keys of logins to a cloud that a configuration has in plaintext."""
+    """Yield the keys of cloud credentials that a configuration has in plaintext."""
     for key in (f"{namespace}:{name}" for namespace, names in LOGINS.items() for name in names):
         text = values.get(key, "").strip()
         is_path = key in _MAY_BE_FILES and "\n" not in text and not text.startswith("{")
@@ -188,7 +188,7 @@ def plain_logins(values: Mapping[str, str], secret_keys: Collection[str]) -> Ite
 
 
 def in_plain(path: str) -> Problem:
-    """Return what is wrong with a secret that is not encrypted."""
+    """Return the problem of a secret that is not encrypted."""
     return Problem(
         path,
         "it is in plaintext in the stack file, where every reader of the repository can use it",
@@ -197,7 +197,7 @@ def in_plain(path: str) -> Problem:
 
 
 def is_encrypted(written: Any) -> bool:
-    """Whether a stack's file has a value encrypted."""
+    """Return whether a value is encrypted in a stack's file."""
     return isinstance(written, dict) and set(cast("dict[str, Any]", written)) == {"secure"}
 
 
@@ -205,7 +205,7 @@ _PACKAGES: Final = {"azure": "pulumi-azure-native", "gcp": "pulumi-gcp"}
 
 
 def review_sdk(extra: str, place: str) -> Iterator[Problem]:
-    """Refuse what needs the SDK of a cloud, `azure` or `gcp`, where that is not installed in its versions."""
+    """Reject what requires the SDK of a cloud, `azure` or `gcp`, if its required version is not installed."""
     package = _PACKAGES[extra]
     required = next(each for each in requires("credfleet") or () if each.startswith(package))
     asked = required.partition(";")[0].strip()

@@ -1,9 +1,8 @@
-"""What the state of a stack has that its configuration has no more: what was renamed, and what goes.
+"""Objects in a stack's state that its configuration no longer has: renames and removals.
 
-A stack's file that declares nothing and does not say so was cut off, and would count as whole.
-
-A name that goes while another comes and asks for the same is a rename, unless it is said to be none: else a
-namespace would be deleted, or an account wiped, that is in use. All is refused before anything is changed.
+A stack's file that declares nothing, without stating so, is treated as truncated. If a name disappears while
+another with the same content appears, it is a rename, unless stated otherwise: a namespace or account in use
+would be deleted or cleaned. All this is rejected before anything changes.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _UNASKED: Final = 4
 
 @dataclass(slots=True)
 class FormerSlot:
-    """A claim that has an account. copy: the name of its Secret in the tenant's namespace."""
+    """Claim that has an account. `copy`: name of its Secret in the tenant's namespace."""
 
     type: str
     copy: str = ""
@@ -54,7 +53,7 @@ class FormerSlot:
 
 @dataclass(slots=True)
 class FormerTenant:
-    """A tenant as the state has it. urn: of its namespace."""
+    """Tenant in the state. `urn`: of its namespace."""
 
     urn: str
     namespace: str
@@ -62,7 +61,7 @@ class FormerTenant:
 
 
 def read_former(resources: Mapping[str, Mapping[str, Any]]) -> Mapping[str, FormerTenant]:
-    """Return the tenants of a state. resources: URN → `type` and `outputs`."""
+    """Return the tenants of a state. `resources`: URN → `type` and `outputs`."""
     tenants: dict[str, FormerTenant] = {}
     for type_ in (TENANT_NAMESPACE, _CLAIM, _COPY):
         for urn, one in resources.items():
@@ -72,7 +71,7 @@ def read_former(resources: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Form
 
 
 def _note(tenants: dict[str, FormerTenant], type_: str, urn: str, outputs: Mapping[str, Any]) -> None:
-    """Note a resource by its logical name, namespaces first."""
+    """Add a resource by its logical name, namespaces first."""
     metadata, name = outputs.get("metadata") or {}, urn.rpartition("::")[2]
     tenant, _, slot = name.removesuffix("-copy").partition("/")
     if type_ == TENANT_NAMESPACE and TENANT in (metadata.get("labels") or {}):
@@ -88,7 +87,7 @@ _Entries: TypeAlias = Mapping[str, Mapping[str, object]]
 
 
 def read_entries(resources: Mapping[str, Mapping[str, Any]]) -> _Entries:
-    """Return the entries of a state whose objects are named after them. resources: as of `read_former`."""
+    """Return the entries of a state whose objects are named after them. `resources`: as in `read_former`."""
     found: dict[str, dict[str, object]] = defaultdict(dict)
     all_ = [
         (urn.rpartition("::")[2], one.get("type"), one.get("outputs") or {}) for urn, one in resources.items()
@@ -131,7 +130,7 @@ def _data_of(document: Any) -> Any:
 
 
 def _renamed_entries(former: _Entries, settings: Settings, advise: _Advise) -> Iterator[Problem]:
-    """Yield what looks like a rename among the entries of sections."""
+    """Yield probable renames among the entries of sections."""
     services, stores = settings.services, settings.secret_stores
     parts: Sequence[tuple[Section | None, str, Callable[[Any], object]]] = (
         (services, "instances", lambda one: (one.namespace, {*one.bindings})),
@@ -162,7 +161,7 @@ def _renamed_entries(former: _Entries, settings: Settings, advise: _Advise) -> I
 
 
 def _renamed_clusters(former: Mapping[str, object], settings: Settings) -> Iterator[Problem]:
-    """Yield what looks like a cluster under another id, for which there is no former name to write."""
+    """Yield clusters that seem to have a new id, which cannot be declared as a rename."""
     section = settings.pull_secrets
     declared = {} if section is None else section.clusters
     gone = {old: name for old, name in former.items() if old not in declared}
@@ -179,9 +178,9 @@ def _renamed_clusters(former: Mapping[str, object], settings: Settings) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What an update would take away that nothing says is to go.
+    """Losses of an update that the configuration does not state.
 
-    renames: what looks like one. removals: too much at once, whether or not the stack allows that.
+    `renames`: probable renames. `removals`: too many at once, whether or not the stack allows that.
     """
 
     renames: Sequence[Problem]
@@ -190,7 +189,7 @@ class Losses:
 
     @property
     def refused(self) -> Sequence[Problem]:
-        """What an update does not begin with."""
+        """Losses that reject an update."""
         return [*self.renames, *(() if self.is_allowed else self.removals)]
 
 
@@ -200,7 +199,7 @@ def find_losses(
     root: Path,
     entries: _Entries = MappingProxyType({}),
 ) -> Losses:
-    """Compare a state with what is declared. root: directory of Pulumi.yaml. entries: of sections."""
+    """Compare a state with the configuration. `root`: directory of Pulumi.yaml. `entries`: of sections."""
     known = {name for new, tenant in settings.tenants.items() for name in (new, *tenant.previously)}
     gone = [name for name in former if name not in known]
     advise = partial(_advise, settings, root)
@@ -224,7 +223,7 @@ def find_losses(
 def _advise(
     settings: Settings, root: Path, old: str, given: Sequence[str], *place: str, section: str = "tenants"
 ) -> str:
-    """Say how a former name is added to those that are given at a place, if it is one."""
+    """Return how to add a former name to an entry, if it was renamed."""
     tenant, *inside = place
     file = Path(settings.tenants_from or "", f"{tenant}.yaml")
     if settings.tenants_from and (root / file).exists():
@@ -259,7 +258,7 @@ def _renamed_tenants(
 def _renamed_slots(
     name: str, tenant: Tenant, former: FormerTenant, settings: Settings, advise: _Advise
 ) -> tuple[Sequence[Problem], Sequence[str]]:
-    """Return what looks like a rename among the slots of a tenant, and which slots just go."""
+    """Return probable renames among a tenant's slots, and the slots that are removed."""
     known = {each for slot, one in tenant.accounts.items() for each in (slot, *one.previously)}
     gone = {slot: one for slot, one in former.slots.items() if slot not in known}
     problems: list[Problem] = []
@@ -295,14 +294,14 @@ def _too_many(what: str, going: Collection[str], of: int) -> Iterator[Problem]:
 
 
 def declares(keys: Iterable[str]) -> bool:
-    """Whether one of these full keys declares something, be it that there is nothing: `{}`."""
+    """Return whether one of these full keys declares something, even an empty map: `{}`."""
     return any(key.startswith(NAMESPACE) and key not in _DECLARES_NOTHING for key in keys)
 
 
 def find_silence(settings: Settings, file: Path, project: str) -> Sequence[Problem]:
-    """Refuse settings that declare nothing, unless the file that they are of says that there is nothing.
+    """Reject settings that declare nothing, unless their file states so explicitly.
 
-    Only the file tells: in the values, the defaults of Pulumi.yaml look like what is said.
+    Only the file shows this: in the values, defaults of Pulumi.yaml look like explicit ones.
     """
     if settings.tenants or settings.tenants_from or settings.account_pool or settings.sections:
         return ()
@@ -314,7 +313,7 @@ def find_silence(settings: Settings, file: Path, project: str) -> Sequence[Probl
 
 
 def _config_in(file: Path) -> Any:
-    """Return what a file has below `config`; of one that cannot be read nothing is said."""
+    """Return the value of `config` in a file; empty if it is unreadable."""
     try:
         data = read_file(file).data
     except Unreadable:

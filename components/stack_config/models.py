@@ -1,4 +1,4 @@
-"""The cluster a stack writes to, and its tenants, where the rooms meet."""
+"""Models of the stack's cluster and of a tenant, which combines components."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Tenant(ConfigModel):
     previously: FormerNames = ()
 
     def written(self, name: str) -> Iterator[Written]:
-        """Yield the copies of its accounts. name: the tenant's."""
+        """Yield the copies of its accounts. `name`: the tenant's."""
         for slot, account in self.accounts.items():
             if account.deliver_to is not None:
                 place = config_path("tenants", name, "accounts", slot, "deliverTo")

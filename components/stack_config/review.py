@@ -1,4 +1,4 @@
-"""What no section can know alone: which cluster is meant, and whose namespace is whose."""
+"""Checks across sections: the cluster, and the owners of namespaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from components.stack_config.models import Cluster, Tenant
 
 
 def review_cluster(cluster: Cluster, *, writes: bool) -> Problems:
-    """Ask for a context as soon as anything is written, but in a pod, which means its own cluster."""
+    """Require a context if anything is written, except in a pod, which uses its own cluster."""
     if cluster.context is None and writes and not in_pod():
         yield Problem(
             config_path("cluster", "context"),
@@ -24,7 +24,7 @@ def review_cluster(cluster: Cluster, *, writes: bool) -> Problems:
 
 
 def review_namespaces(tenants: Mapping[str, Tenant], taken: Mapping[str, str]) -> Problems:
-    """Keep every tenant in a namespace of its own, which the stack declares. taken: namespace → whose."""
+    """Require a separate namespace for each tenant, declared by the stack. `taken`: namespace → owner."""
     owners = {**taken}
     for name, tenant in tenants.items():
         owner = owners.setdefault(tenant.namespace, f"tenant {name}")
@@ -37,7 +37,7 @@ def review_namespaces(tenants: Mapping[str, Tenant], taken: Mapping[str, str]) -
 
 
 def review_names(tenants: Mapping[str, Tenant], sections: Iterable[Section]) -> Problems:
-    """Refuse names, former ones among them, that two entries of one map have."""
+    """Reject names and former names that two entries of one map share."""
     yield from _review_names(("tenants",), {name: tenant.previously for name, tenant in tenants.items()})
     for name, tenant in tenants.items():
         slots = {slot: account.previously for slot, account in tenant.accounts.items()}
@@ -52,7 +52,7 @@ def review_names(tenants: Mapping[str, Tenant], sections: Iterable[Section]) -> 
 
 
 def review_ranges(tenants: Mapping[str, Tenant], is_ours: Callable[[str], bool]) -> Problems:
-    """Refuse a former name in the range of another stack, whose state has what the tenant has."""
+    """Reject a former name in the range of another stack, whose state has the tenant's objects."""
     for name, tenant in tenants.items():
         for index, former in enumerate(tenant.previously):
             if is_ours(name) and not is_ours(former):
@@ -77,7 +77,7 @@ def _review_names(place: Sequence[str], former: Mapping[str, Sequence[str]]) -> 
 
 
 def review_far_accounts(sources: Iterable[tuple[str, CredentialSource]]) -> Problems:
-    """Refuse what would read an account where it lies, when the pool is in another cluster; places first."""
+    """Reject reads of an account in place if the pool is in another cluster; `sources`: with places."""
     for place, source in sources:
         if source.account is not None:
             yield Problem(
@@ -88,5 +88,5 @@ def review_far_accounts(sources: Iterable[tuple[str, CredentialSource]]) -> Prob
 
 
 def usable_namespaces(tenants: Mapping[str, Tenant], cluster: Cluster) -> Collection[str]:
-    """Name the namespaces that rooms may write into: those of tenants, and those that are there already."""
+    """Return the namespaces that components can write to: those of tenants, and existing ones."""
     return {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}

@@ -1,4 +1,4 @@
-"""The JSON Schemas of a stack file and of a tenant's, for editors: docs/schema holds them, written out."""
+"""JSON Schemas of a stack's and a tenant's file, for editors; docs/schema has the generated files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from components.stack_config.tenant_files import CLASS, CLASSES
 
 
 def stack_file_schema() -> dict[str, Any]:
-    """Describe `Pulumi.<stack>.yaml`. Keys of other programs pass; misspelt ones of ours do not."""
+    """Return the schema of `Pulumi.<stack>.yaml`, which allows other programs' keys."""
     settings = _without_nothing(Settings.model_json_schema())
     keys: dict[str, Any] = settings["properties"]
     return {
@@ -29,7 +29,7 @@ def stack_file_schema() -> dict[str, Any]:
 
 
 def tenant_file_schema() -> dict[str, Any]:
-    """Describe the file of one tenant, and that of what all have; a namespace may be left out."""
+    """Return the schema of a tenant's file, and of the defaults; the namespace is optional."""
     settings = _without_nothing(Settings.model_json_schema())
     defs: dict[str, Any] = settings["$defs"]
     sections: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def tenant_file_schema() -> dict[str, Any]:
 
 
 def _without_nothing(schema: Any) -> Any:
-    """Return a schema that takes no null: a key that says nothing is a slip, and refused."""
+    """Return a schema without null: a key without a value is a mistake, and rejected."""
     if isinstance(schema, list):
         return [_without_nothing(each) for each in schema if each != {"type": "null"}]
     if not isinstance(schema, dict):

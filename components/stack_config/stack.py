@@ -1,4 +1,4 @@
-"""A stack's configuration: one frozen model, read once, with every problem told at once."""
+"""Configuration of a stack: one immutable model, read once, with all problems reported together."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _CREDENTIALS_SCHEMA: Final = {
 
 
 def _section(*, of: type[ConfigModel]) -> BeforeValidator:
-    """Read a section: `{}` is the same as none, and any other empty value is a slip."""
+    """Return a validator of a section: `{}` means no section; any other empty value is rejected."""
 
     def read(given: object) -> object:
         if not given and given != {}:
@@ -111,15 +111,15 @@ class Settings(ConfigModel):
 
     @property
     def files(self) -> str:
-        """A digest of what is declared in files beside the stack's; empty where nothing is."""
+        """Digest of what other files than the stack's declare; empty if nothing."""
         return self._files
 
     @classmethod
     def load(cls) -> Self:
-        """Read the configuration of the running stack; what is wrong ends the program, without traceback.
+        """Read the configuration of the running stack; problems end the program without traceback.
 
-        So does the Pulumi CLI from here on, which interrupts a program once a resource was refused, and the
-        SDK would show where in its own code that was, above the reason.
+        From here on, the Pulumi CLI does too: it interrupts a program once a resource was rejected, and the
+        SDK would show a traceback of its own code above the reason.
         """
         import pulumi
         from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
@@ -147,13 +147,12 @@ class Settings(ConfigModel):
         sealed: Collection[Sequence[str | int]] = (),
         stack: str = "",
     ) -> Self:
-        """Read a configuration as the CLI passes it.
+        """Parse a configuration as passed by the CLI.
 
-        values: full key → text, all namespaces; objects as JSON text.
-        secret_keys: full keys that hold secrets. root: directory of Pulumi.yaml.
-        sealed: full key and path of what was not decrypted, null in the values; nothing is said of it.
-        stack: whose tenants are read of those in files (`shards.py`).
-        Raises ConfigurationError with every problem.
+        `values`: full key → string, for all namespaces; objects as JSON. `secret_keys`: full keys that
+        contain secrets. `root`: directory of Pulumi.yaml. `sealed`: full key and path of values that were not
+        decrypted, which are null and not judged. `stack`: whose tenants to read from files (`shards.py`).
+        Raises ConfigurationError with all problems.
         """
         credentials, unreadable = read_credentials(
             values.get(NAMESPACE + KEY, "{}"),
@@ -192,18 +191,18 @@ class Settings(ConfigModel):
         return settings
 
     def warnings(self) -> Iterable[Problem]:
-        """Return what an update will warn of, as far as the configuration tells it."""
+        """Return the warnings of an update, as far as the configuration shows them."""
         found = (section.warnings(self.credentials) for section in self.sections)
         return self._located(chain.from_iterable(found))
 
     @property
     def sections(self) -> Sequence[Section]:
-        """The sections of rooms that are given."""
+        """The configured sections of components."""
         rooms = (self.services, self.aso_credentials, self.pull_secrets, self.secret_stores)
         return [section for section in rooms if section is not None]
 
     def review_context(self, root: Path, malformed: Sequence[Problem] = ()) -> ReviewContext:
-        """Return what the sections may refer to. malformed: what was left out of the settings, and why."""
+        """Return what sections can refer to. `malformed`: problems of removed parts."""
         return ReviewContext(
             tenants={name: tenant.namespace for name, tenant in self.tenants.items()},
             namespaces=usable_namespaces(self.tenants, self.cluster),
@@ -219,7 +218,7 @@ class Settings(ConfigModel):
         )
 
     def type_of(self, account: Slot) -> str | None:
-        """Return the type of a tenant's account; None without a pool that serves it."""
+        """Return the type of a tenant's account; None if no pool serves it."""
         served_by = self.account_pool and account.pool(self.account_pool.ruleset)
         return served_by.type if isinstance(served_by, Pool) else None
 
@@ -250,7 +249,7 @@ class Settings(ConfigModel):
         yield from review_written(self.written(), sources)
 
     def refuse_what_cannot_run(self) -> None:
-        """Raise ConfigurationError where a run of the program would miss the SDK of a cloud here."""
+        """Raise ConfigurationError if a required cloud SDK is not installed."""
         lacking: list[Problem] = []
         if self.pull_secrets is not None:
             lacking += cloud_keys.review_sdk("gcp", self.pull_secrets.place())
@@ -260,7 +259,7 @@ class Settings(ConfigModel):
             raise ConfigurationError(lacking)
 
     def _taken_namespaces(self) -> Mapping[str, str]:
-        """Return the namespaces that no tenant can have, and whose they are."""
+        """Return the namespaces that tenants cannot have → their owners."""
         taken = dict.fromkeys(self.cluster.existing_namespaces, "others, by cluster.existingNamespaces")
         if self.aso_credentials is not None:
             taken[self.aso_credentials.operator.namespace] = "Azure Service Operator"
@@ -269,7 +268,7 @@ class Settings(ConfigModel):
         return taken
 
     def written(self) -> Iterator[Written]:
-        """Yield every Secret that the stack makes."""
+        """Yield every Secret that the stack writes."""
         if self.account_pool is not None:
             yield from self.account_pool.written()
         for name, tenant in self.tenants.items():
@@ -280,7 +279,7 @@ class Settings(ConfigModel):
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The members of files. declared: by the place of the entry that a row became."""
+    """Members of files. `declared`: by the place of the entry made from a row."""
 
     existing: Sequence[ExistingMember] = ()
     declared: Mapping[str, ExistingMember] = field(default_factory=dict[str, ExistingMember])
@@ -288,7 +287,7 @@ class _Rows:
 
 
 def _joined(document: Mapping[str, Any], root: Path) -> _Rows | None:
-    """Read the rows of `membersFrom`, and add to the configuration what they declare; None without that."""
+    """Read the rows of `membersFrom`, and add declared ones to the configuration; None without it."""
     pool = document.get("accountPool")
     path = pool.get("membersFrom") if isinstance(pool, dict) else None
     if not isinstance(pool, dict) or not isinstance(path, str) or not path:
@@ -301,7 +300,7 @@ def _joined(document: Mapping[str, Any], root: Path) -> _Rows | None:
     for row in rows:
         place = config_path("accountPool", "members", row.name)
         if row.credentials_from is None or not isinstance(members, dict) or row.name in members:
-            existing.append(row)  # of one name with another: told as any row is
+            existing.append(row)  # duplicate names are reported like those of any row
         else:
             members[row.name] = row.entry
             declared[place] = row
@@ -309,7 +308,7 @@ def _joined(document: Mapping[str, Any], root: Path) -> _Rows | None:
 
 
 def _unfit_in_classes(files: TenantFiles) -> Iterator[Problem]:
-    """Yield what is unfit in classes that no tenant has; what lacks there, such a tenant would say."""
+    """Yield invalid values in classes without tenants; such a tenant would report missing ones."""
     for each in files.idle:
         alone, document = TenantFiles((each,)), dict[str, Any]()
         deque(alone.join(document), maxlen=0)
@@ -317,7 +316,7 @@ def _unfit_in_classes(files: TenantFiles) -> Iterator[Problem]:
 
 
 def _in_rows(problems: Iterable[Problem], rows: _Rows) -> Iterator[Problem]:
-    """Yield problems, those of entries that rows became at their rows."""
+    """Yield problems, moving those of entries from rows to their rows."""
     for each in problems:
         places = (each.place[:end] for end in range(len(each.place), 0, -1)) if rows.declared else ()
         row = next((row for place in places if (row := rows.declared.get(place))), None)
@@ -329,12 +328,12 @@ def _in_rows(problems: Iterable[Problem], rows: _Rows) -> Iterator[Problem]:
 
 
 def _follows(problem: Problem, written: Iterable[Problem]) -> bool:
-    """Whether what a review says is of a part that is not even well formed."""
+    """Return whether a problem is in a part that is already reported as invalid."""
     return any(begins(problem.place, each.place) for each in written)
 
 
 def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Tell of references to one thing that is not there at the first place, and name the others."""
+    """Report references to the same missing thing once, at the first place, with the others named."""
     first: dict[str, list[Problem]] = {}
     told = list(problems)
     for each in told:
@@ -370,7 +369,7 @@ def _names(given: object) -> tuple[str, ...]:
 
 
 def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[Problem]:
-    """Check what is not ours alone: the size of everything, logins to clouds, and keys that are ignored."""
+    """Check what is not only ours: the total size, cloud credentials, and ignored keys."""
     size = len(json.dumps(dict(values), ensure_ascii=False).encode())
     if size > SIZE_LIMIT:
         yield Problem(
@@ -412,7 +411,7 @@ def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterato
 
 
 def _meant(key: str) -> str | None:
-    """Return the key of ours that was meant by one of a namespace that is not read, if it is like one."""
+    """Return our key that a key of an unknown namespace resembles, or None."""
     namespace, _, name = key.partition(":")
     own = {field.alias or name for name, field in Settings.model_fields.items()}
     alike = difflib.get_close_matches(namespace.lower(), [NAMESPACE.removesuffix(":")], cutoff=0.75)
@@ -437,7 +436,7 @@ def _without_cancelled_calls(log: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_open_ports(values: Mapping[str, str]) -> None:
-    """Raise ConfigurationError for addresses whose ports the sandbox chooses, where the shell has none."""
+    """Raise ConfigurationError for addresses with port 0 whose variables are not set in the shell."""
     fix = 'run `credfleet sandbox up`, then: eval "$(credfleet sandbox env)"; or write the port'
     open_ones = [
         key

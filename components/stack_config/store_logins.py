@@ -1,6 +1,6 @@
-"""Whether a provider of secrets names what it logs in with, or would log in as the process that asks it.
+"""Check whether a secret provider names its own login, or would log in as the calling process.
 
-Judged by the shape that the kinds of External Secrets Operator share: `auth`, or what begins so.
+Uses the structure that ESO's kinds share: `auth`, or fields that start with it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _NO_LOGIN: Final = (
 
 
 def logs_in(entry: Mapping[str, Any]) -> bool:
-    """Whether a provider, or a store that embeds one, names what it logs in with; a store with neither does.
+    """Return whether a provider, or a store with an embedded one, names its login; True without a provider.
 
-    entry: as the configuration has it: `kind` and `spec`, or `provider` with the one kind it embeds.
+    `entry`: as configured: `kind` and `spec`, or `provider` with one embedded kind.
     """
     embedded = as_map(entry.get("provider"))
     if "kind" not in entry and not embedded:
@@ -38,7 +38,7 @@ def logs_in(entry: Mapping[str, Any]) -> bool:
 
 
 def _with_credential(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the spec of a provider with what is written in from `credentialsFrom`."""
+    """Return the spec of a provider, with the selectors that `credentialsFrom` adds."""
     spec, version = as_map(entry.get("spec")), entry.get("version", VERSION)
     kind = KINDS.referred(f"{GROUP}/{version}", str(entry.get("kind")))
     if "credentialsFrom" not in entry or isinstance(kind, Problem):
@@ -48,7 +48,7 @@ def _with_credential(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _names_a_login(spec: Mapping[str, Any]) -> bool:
-    """Whether each way to log in names a Secret or a ServiceAccount: one without is the process's own."""
+    """Return whether each login method names a Secret or ServiceAccount: others use the process's own."""
     kind = spec.get("authType") or spec.get("principalType")
     if kind in _OF_THE_PROCESS:
         return False
@@ -62,13 +62,13 @@ def _names_a_login(spec: Mapping[str, Any]) -> bool:
 
 
 def _ways(asked: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """Return the ways to log in, of which any may be taken; what is written out is part of another one."""
+    """Return the alternative login methods; maps with a literal value belong to another method."""
     inner = [each for each in asked.values() if isinstance(each, dict)]
     return [each for each in inner if not isinstance(each.get("value"), str)] if inner else [asked]
 
 
 def _all(value: object, key: str) -> Iterator[object]:
-    """Yield what stands under a key, wherever that is below a value."""
+    """Yield the values of a key at any depth below a value."""
     for each in value if isinstance(value, list) else ():
         yield from _all(each, key)
     for own, inner in as_map(value).items():
@@ -78,7 +78,7 @@ def _all(value: object, key: str) -> Iterator[object]:
 
 
 def _names(value: object) -> Iterator[str]:
-    """Yield what a selector names, wherever it stands below a value."""
+    """Yield the names in a selector at any depth below a value."""
     for key, inner in as_map(value).items():
         if key == "name" and isinstance(inner, str) and inner:
             yield inner
@@ -87,5 +87,5 @@ def _names(value: object) -> Iterator[str]:
 
 
 def as_map(value: object) -> Mapping[Any, Any]:
-    """Return a value that is a map; any other counts as an empty one."""
+    """Return a value if it is a map, otherwise an empty map."""
     return value if isinstance(value, dict) else {}

@@ -1,7 +1,7 @@
-"""The file of one tenant: what it makes, where that stands, and whether what it names is the tenant's own.
+"""File of one tenant: the entries it adds, their positions, and whether they refer only to the tenant's own.
 
-A file says what is its own tenant's and nothing else, so that who reviews it need not know the others: what
-has a namespace is in the tenant's, references lead to its accounts, its identities and its credentials.
+A file contains only entries of its tenant, so it can be reviewed without the others: its objects are in the
+tenant's namespace, and references lead to the tenant's accounts, identities and credentials.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WITH_NAMESPACE: Final = ("instances", "apps", "named", "providers", "stores", "
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the configuration that a file makes, and its path in that file."""
+    """Configuration entry from a file, and its path in that file."""
 
     place: tuple[str, ...]
     inside: tuple[str, ...]
@@ -45,21 +45,21 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What a tenant has from one place: its own file, its class, or what all have."""
+    """One source of a tenant's configuration: its own file, its class, or the defaults."""
 
     document: Document
     path: tuple[str, ...] = ()
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """What it says; of a path that is not there, nothing."""
+        """Its content; empty if the path does not exist."""
         value: Any = self.document.data
         for step in self.path:
             value = as_map(value).get(step)
         return as_map(value)
 
     def depth(self, inside: Sequence[Step]) -> int:
-        """Return how many steps of a path are there."""
+        """Return how many steps of a path exist."""
         value: Any = self.data
         for count, step in enumerate(inside):
             try:
@@ -71,9 +71,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class TenantFile:
-    """The file of one tenant.
+    """File of one tenant.
 
-    folder: where its own files are, from root on, the project's. layers: itself, and what is below it.
+    `folder`: of files it can use, relative to `root`, the project's. `layers`: its own first.
     """
 
     name: str
@@ -83,7 +83,7 @@ class TenantFile:
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
-        """What it says, over what it has from its class and from all."""
+        """Its content, merged over its class and the defaults."""
         found: Mapping[str, Any] = {}
         for layer in reversed(self.layers):
             found = _over(found, layer.data)
@@ -91,13 +91,13 @@ class TenantFile:
 
     @property
     def namespace(self) -> str:
-        """The namespace that it says, if it says one."""
+        """Its namespace; empty if it names none."""
         said = self.data.get("namespace")
         return said if isinstance(said, str) else ""
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
-        """What it makes: the tenant, and whatever else is that tenant's."""
+        """Entries it adds: the tenant, and all other entries of the tenant."""
         tenant = {key: self.data[key] for key in _OF_A_TENANT if key in self.data}
         found = [Entry((TENANTS, self.name), (), tenant)]
         for section, parts in PARTS.items():
@@ -109,21 +109,21 @@ class TenantFile:
         return found
 
     def at(self, inside: Sequence[Step]) -> Mark:
-        """Return where a path stands: in the file, or where that has it from."""
+        """Return the position of a path: in the file, or in the layer it comes from."""
         layer = max(self.layers, key=lambda layer: layer.depth(inside))
         return layer.document.at((*layer.path, *inside))
 
     def problem(self, inside: Sequence[Step], problem: str, fix: str) -> Problem:
-        """Return what is wrong at a path of the file."""
+        """Return a problem at a path of the file."""
         return Problem(config_path(TENANTS, self.name, *inside), problem, fix, self.at(inside))
 
     def unnamed(self, text: str) -> str:
-        """Return a text without the names of this tenant: what is alike for others is then one."""
+        """Return a message without the names of this tenant, so that equal ones of others match."""
         own = "|".join(re.escape(str(each)) for each in (self.data.get("namespace"), self.name) if each)
         return re.sub(rf"(?<![\w-])({own})(?![\w-])", "…", text)
 
     def not_its_own(self, entry: Entry, elsewhere: Elsewhere) -> Iterator[Problem]:
-        """Find what leads to things of others."""
+        """Yield problems of references to things of others."""
         match entry.place:
             case ("tenants", _) if is_of_the_cluster(str(self.data.get("namespace"))):
                 yield self._strange(("namespace",), f"namespace {self.data.get('namespace')}")
@@ -167,7 +167,7 @@ class TenantFile:
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two maps as one, map by map; of all else the upper one's."""
+    """Merge two maps recursively; other values come from `above`."""
     found = {**below, **above}
     for key in below.keys() & above.keys():
         if isinstance(below[key], dict) and isinstance(above[key], dict):
@@ -177,7 +177,7 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What is said elsewhere: all tenants, the providers of the stack's file, the credentials of its pool."""
+    """The rest of the configuration: tenants, providers of the stack's file, credentials of its pool."""
 
     tenants: Collection[str]
     providers: Mapping[str, Any]
@@ -185,7 +185,7 @@ class Elsewhere:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], files: Iterable[TenantFile]) -> Elsewhere:
-        """Find it in the configuration of the stack's file."""
+        """Collect it from the stack's file and the tenants' files."""
         members = as_map(as_map(document.get("accountPool")).get("members"))
         sources = [as_map(member).get("credentialsFrom") for member in members.values()]
         return cls(
@@ -197,9 +197,9 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text of a file, and whether what it names is the tenant's.
+    """String in a file, with checks for whether it refers to the tenant's own.
 
-    around: the map that it stands in.
+    `around`: the map that contains it.
     """
 
     file: TenantFile
@@ -234,7 +234,7 @@ class _Text:
         return self.value in self._declared(part)
 
     def is_scope(self) -> bool:
-        """Whether it is a resource group of the file, or in it; one without a subscription is in none."""
+        """Return whether it is in a resource group of the file; without a subscription, False."""
         owned = (
             f"/subscriptions/{as_map(group).get('subscriptionId')}/resourcegroups/{name}/".lower()
             for name, group in self._declared("resourceGroups").items()
@@ -273,14 +273,14 @@ _RULES: Final[Sequence[tuple[str, Callable[[_Text], bool]]]] = (
 
 
 def owner_of(credential: str, tenants: Collection[str]) -> str | None:
-    """Return whose a credential is by its name: the tenant's with the longest name it begins with."""
+    """Return the owner of a credential by its name: the tenant with the longest matching prefix."""
     pieces = credential.split("-")
     names = ("-".join(pieces[:count]) for count in range(len(pieces), 0, -1))
     return next((name for name in names if name in tenants), None)
 
 
 def _texts(path: tuple[Step, ...], value: Any) -> Iterator[tuple[tuple[Step, ...], Mapping[str, Any], str]]:
-    """Yield each text below a value: its path, the map that it stands in, and itself."""
+    """Yield each string below a value: its path, the map that contains it, and itself."""
     around = as_map(value)
     for step, inner in [*around.items(), *(enumerate(value) if isinstance(value, list) else ())]:
         if isinstance(inner, str):

@@ -1,4 +1,4 @@
-"""Tenants in files of their own, `tenants/NAME.yaml`, which are one configuration with the stack's file."""
+"""Tenants in separate files, `tenants/NAME.yaml`, which are merged into the stack's configuration."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _NO_NAMES: Final = (
 
 @dataclass(frozen=True)
 class TenantFiles:
-    """The files that could be read, and what is wrong with those that could not.
+    """Files that could be read, and problems of the others.
 
-    others: those of tenants in the same folder that are another stack's. idle: classes that no tenant has.
+    `others`: tenants in the folder that belong to another stack. `idle`: classes without tenants.
     """
 
     files: Sequence[TenantFile] = ()
@@ -50,16 +50,16 @@ class TenantFiles:
     idle: Sequence[TenantFile] = ()
 
     def digest(self, further: Iterable[object]) -> str:
-        """Return a digest of what the files say, as the state keeps it; empty where nothing is said.
+        """Return a digest of the files' content, as stored in the state; empty if there is none.
 
-        further: what other files say.
+        `further`: content of other files.
         """
         said = [*({file.name: file.data} for file in self.files), *further]
         text = json.dumps(said, sort_keys=True, default=str)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if said else ""
 
     def join(self, document: dict[str, Any]) -> Iterator[Problem]:
-        """Add them to the configuration of the stack's file, and say what may not be added."""
+        """Add the files to the stack's configuration, and yield what must not be added."""
         yield from self.unreadable
         around = Elsewhere.of(document, (*self.files, *self.others))
         elsewhere = {_as_azure_has_it(entry.place) for other in self.others for entry in other.entries}
@@ -76,9 +76,9 @@ class TenantFiles:
 
     @property
     def confined(self) -> Mapping[str, str]:
-        """The place of each entry that a file makes → the namespace that is its tenant's.
+        """Place of each entry from a file → namespace of its tenant.
 
-        Of another stack's tenants only themselves.
+        For tenants of other stacks, only the tenants themselves.
         """
         others = {config_path(TENANTS, other.name): other.namespace for other in self.others}
         own = {place: str(file.data.get("namespace")) for place, (file, _) in self._made.items()}
@@ -89,7 +89,7 @@ class TenantFiles:
         return {config_path(*entry.place): (file, entry) for file in self.files for entry in file.entries}
 
     def located(self, problems: Iterable[Problem]) -> Iterator[Problem]:
-        """Return problems where they stand; what several tenants have from one place is told once."""
+        """Return problems with positions; one that several tenants share is reported once."""
         found: dict[object, list[Problem]] = {}
         for each in problems:
             file, at = self._origin(each)
@@ -101,7 +101,7 @@ class TenantFiles:
             yield replace(first, problem=first.problem + more)
 
     def _origin(self, problem: Problem) -> tuple[TenantFile | None, tuple[str, int, int] | None]:
-        """Return whose file a problem is of, and where it stands, if it is of one of these."""
+        """Return the file and the position of a problem, if it is in one of these files."""
         place = problem.place
         ends = [index for index, sign in enumerate(place) if sign in ENDS]
         for end in (len(place), *reversed(ends)):
@@ -114,9 +114,9 @@ class TenantFiles:
 
 
 def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = bool) -> TenantFiles:
-    """Read the files of a folder. given: its path from the root of the project, or no text.
+    """Read the files of a folder. `given`: its path relative to the project, or not a string.
 
-    is_ours: whether a tenant is this stack's, by its name.
+    `is_ours`: whether a tenant belongs to this stack.
     """
     if not isinstance(given, str) or not given:
         return TenantFiles()
@@ -148,7 +148,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
             files[path.stem] = document
         elif is_mine:
             problems.append(told)
-        else:  # its name counts, whatever its file says
+        else:  # its name counts even if its file is invalid
             found.append(
                 TenantFile(path.stem, f"{given}/{path.stem}", root, [Layer(Document({}, document.mark))])
             )
@@ -174,7 +174,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
 
 
 def _read_inside(path: Path, folder: Path) -> Document:
-    """Read a file of the folder. Raises Unreadable, for a link that leads out of it as well."""
+    """Read a file of the folder. Raises Unreadable, also for a link that leads out of it."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         problem = "it is a link to a file outside of the folder, whose lines a message could show"
         raise Unreadable(Mark(render_path(path), 1, 1), problem, "put the file itself here")
@@ -182,7 +182,7 @@ def _read_inside(path: Path, folder: Path) -> Document:
 
 
 def _unread(place: str, path: Path) -> Iterator[Problem]:
-    """Refuse an entry of the folder that is not read, and looks like a tenant's file."""
+    """Reject an entry of the folder that looks like a tenant's file but is not read."""
     at = (render_path(path), 1, 1)
     if path.is_dir():
         if not (path.parent / f"{path.name}.yaml").exists() and any(map(_is_a_tenants, path.rglob("*"))):
@@ -197,7 +197,7 @@ def _unread(place: str, path: Path) -> Iterator[Problem]:
 
 
 def _is_a_tenants(path: Path) -> bool:
-    """Whether a file is as a tenant's: whatever else is kept in folders says no namespace of its own."""
+    """Return whether a file looks like a tenant's: other files have no top-level namespace."""
     readable = _is_yaml(path) and path.is_file() and os.access(path, os.R_OK)
     return readable and _NAMESPACE.search(path.read_bytes()) is not None
 
@@ -209,9 +209,9 @@ def _is_yaml(path: Path) -> bool:
 def _slips(
     name: str, layer: Layer, further: Sequence[str] = (), classes: Collection[str] = ()
 ) -> Iterator[Problem]:
-    """Yield what would count as absent without a word: what is not read, and a section that is not a map.
+    """Yield what would be ignored silently: unknown keys, and sections that are not maps.
 
-    further: keys that this layer may have besides.
+    `further`: other keys that this layer can have.
     """
 
     def at(path: tuple[Step, ...], problem: str, fix: str) -> Problem:
@@ -244,7 +244,7 @@ def _slips(
 
 
 def _as_azure_has_it(place: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a place by which entries are compared: the case of names in Azure does not count there."""
+    """Return a place for comparison: Azure ignores the case of its names."""
     is_of_azure = place[:-1] in (("asoCredentials", "resourceGroups"), ("asoCredentials", "identities"))
     return (*place[:-1], place[-1].lower()) if is_of_azure else place
 
@@ -256,7 +256,7 @@ def _added(
     for step in entry.place[:-1]:
         holder = holder.setdefault(step, {})
         if not isinstance(holder, dict):
-            return  # told where it stands
+            return  # reported at its place
     if is_elsewhere or entry.place[-1] in holder:
         problem = f"{config_path(*entry.place)} is also set by another file"
         yield file.problem(entry.inside, problem, "keep it in one of the two, or give it another name")
