@@ -1,1 +1,1 @@
-"""Wiring: from the words of the configuration to what the rooms declare, one module per room."""
+"""Wiring from the configuration to the components, one module per component."""

@@ -1,4 +1,4 @@
-"""The receipts of claims whose account has a rotated key, each after all that is made of that account."""
+"""Receipts of claims with a rotated key, each after all resources derived from the account."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from components.dynamic import INCARNATION, DynamicResource, FollowingProvider
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """What follows a source. needs: the resources whose outputs are among its inputs."""
+    """Resource that follows a source. `needs`: resources whose outputs are among its inputs."""
 
     resource: DynamicResource[Any]
     name: str
@@ -26,8 +26,8 @@ class _Noted:
 
     @property
     def described(self) -> Mapping[str, Any]:
-        """What its provider is asked with whether it is what its source says."""
-        provider = type(self.resource).provider  # of a read, `provider` is an input too
+        """What its provider requires to check it against its source."""
+        provider = type(self.resource).provider  # for a read, `provider` is also an input
         return {
             "name": self.name,
             "provider": f"{provider.__module__}:{provider.__name__}",
@@ -41,12 +41,12 @@ class _Noted:
 
 @dataclass(frozen=True, slots=True)
 class Consumers:
-    """What a program declares that follows a source, noted as it is declared."""
+    """Resources of a program that follow a source, recorded as they are declared."""
 
     noted: list[_Noted] = field(default_factory=list[_Noted])
 
     def noting(self) -> pulumi.ResourceOptions:
-        """Return the options of a parent below which it is noted."""
+        """Return parent options that record such resources."""
 
         def note(args: pulumi.ResourceTransformationArgs) -> None:
             resource: Any = args.resource
@@ -59,7 +59,7 @@ class Consumers:
         return pulumi.ResourceOptions(transformations=[note])
 
     async def settle(self, settled: pulumi.Output[Any]) -> Sequence[_Noted]:
-        """Return all of them once all is declared, with what they need."""
+        """Return them with their dependencies, once everything is declared."""
         await settled.future(with_unknowns=True)
         return [
             replace(each, needs=await pulumi.Output.from_input(each.given).resources()) for each in self.noted
@@ -67,7 +67,7 @@ class Consumers:
 
 
 async def _of(claim: AccountClaim, all_: asyncio.Future[Sequence[_Noted]]) -> Sequence[_Noted]:
-    """Return what is made of the account of a claim, also of copies of it."""
+    """Return the resources derived from a claim's account, also through copies."""
     known, following = await all_, {claim}
     while more := {each.resource for each in known if each.needs & following} - following:
         following |= more
@@ -81,7 +81,7 @@ def declare_account_keys(
     settled: pulumi.Output[Any],
     opts: pulumi.ResourceOptions,
 ) -> None:
-    """Declare the receipts. keys, claims: by tenant/slot. settled: known once all is declared."""
+    """Declare the receipts. `keys`, `claims`: by tenant/slot. `settled`: known once all is declared."""
     if not keys:
         return
     all_ = asyncio.ensure_future(consumers.settle(settled))

@@ -1,4 +1,4 @@
-"""The credentials of Azure Service Operator, the identities behind them, and the resources they serve."""
+"""Credentials of Azure Service Operator, their identities, and the resources that use them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _Behind: TypeAlias = tuple[pulumi.Input[Sequence[pulumi.Resource]], pulumi.Outpu
 def declare_aso_credentials(
     settings: Settings, declared: Declared, opts: pulumi.ResourceOptions
 ) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
-    """Declare everything the section names, and return it, and what of its resources is skipped → why.
+    """Declare everything in the section; return its outputs, and what is skipped → why.
 
-    The former is globalSettings, a reference or None; namespaces and named, name → reference of the Secret;
+    Outputs: globalSettings, a reference or None; namespaces and named, name → reference of the Secret;
     identities, name → {clientId, principalId}; resources, NAMESPACE/KIND.GROUP/NAME → namespace/name of the
     Secret that serves it. A reference is namespace/name.
     """
@@ -78,7 +78,7 @@ def declare_aso_credentials(
 
 
 class _Declaring:
-    """The section while it is declared, its identities and the ServiceAccounts of strict mode first."""
+    """Declaration of the section; identities and ServiceAccounts of strict mode come first."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class _Declaring:
         self._section, self._context, self._declared, self._opts = section, context, declared, opts
         self.waiting: dict[str, pulumi.Output[str]] = {}
         self._azure: dict[str | None, pulumi.ResourceOptions] = {}
-        # the provider of Azure is made only if there is something in Azure
+        # the Azure provider is created only if required
         self.identities = self._identities() if section.is_in_azure else {}
         self._accounts = self._service_accounts()
         self._pins = [*self._operator_pin()]
@@ -130,7 +130,7 @@ class _Declaring:
         return declared
 
     def _in_azure(self, subscription: str | None) -> pulumi.ResourceOptions:
-        """Return the options of what is in a subscription; its provider is made when it is first used."""
+        """Return options for resources in a subscription; its provider is created at first use."""
         from components.providers import azure_provider
 
         own = pulumi.Config("azure-native").get("subscriptionId")
@@ -191,7 +191,7 @@ class _Declaring:
         return kind(entry.key, self._args(entry, dict), pulumi.ResourceOptions.merge(self._opts, named))
 
     def _args(self, entry: Entry, whole: Callable[[Data], Data]) -> AsoSecretArgs:
-        """Return what a Secret is made of. whole: adds to a credential what its Secret holds beside it."""
+        """Return the arguments of a Secret. `whole`: adds the Secret's other settings to a credential."""
         after: list[pulumi.Resource] = []
         if entry.credential.workload_identity is not None:
             identity, account = self._identity_of(entry.credential), self._accounts.get(entry.account)
@@ -208,7 +208,7 @@ class _Declaring:
         return self._composed(entry, args, whole) if entry.credential.is_referred else args
 
     def _composed(self, entry: Entry, args: AsoSecretArgs, whole: Callable[[Data], Data]) -> AsoSecretArgs:
-        """Have the Secret made of others: what is secret of its credential is in the cluster."""
+        """Compose the Secret from external references, which are in the cluster."""
         sources, waits = zip(
             *(
                 self._declared.source(source, f"{entry.place}.servicePrincipal.{key}")
@@ -239,7 +239,7 @@ class _Declaring:
         return self.identities[given.identity] if given and given.identity else None
 
     def _data(self, entry: Entry) -> pulumi.Output[Data]:
-        """Make a Secret's data of the configuration's secrets and of the ids Azure gave its identity."""
+        """Return a Secret's data from the configuration's secrets and the ids of its Azure identity."""
         credential, known = entry.credential, self._context.credentials
         if credential.is_referred:
             return pulumi.Output.from_input({})
@@ -254,9 +254,9 @@ class _Declaring:
     def resources(
         self, declared: Mapping[SecretRef, pulumi.Input[Sequence[pulumi.Resource]]]
     ) -> Mapping[str, str]:
-        """Declare the resources of each file behind the Secrets that serve them; warn of what surprises.
+        """Declare the resources of each file after the Secrets that serve them; warn about surprises.
 
-        declared: what a resource has to outlive, by the Secret that serves it.
+        `declared`: what a resource must be deleted before, by the Secret that serves it.
         """
         behind: dict[SecretRef | None, _Behind] = {
             secret: (first, None) for secret, first in declared.items()

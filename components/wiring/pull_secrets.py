@@ -1,4 +1,4 @@
-"""The pull secrets of a stack's clusters: in Secret Manager, and where each cluster reads its own."""
+"""Pull secrets of a stack's clusters: in Secret Manager, and in the clusters."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def declare_pull_secrets(
 ) -> tuple[Mapping[str, pulumi.Output[Any]], pulumi.Output[Mapping[str, str]]]:
     """Declare the pull secret of every cluster that is ready for it.
 
-    Returns cluster → {generation, conditions, skipped} with, unless it is skipped, {secretId, project,
-    version, namespace, secretName, verifiedAt}; and what is skipped → why.
+    Returns cluster → {generation, conditions, skipped} and, unless skipped, {secretId, project, version,
+    namespace, secretName, verifiedAt}; and what is skipped → why.
     """
     known = {*settings.cluster.existing_namespaces, *declared.namespaces}
     observed = section.observed(Path.cwd())
     parent = pulumi.ResourceOptions(parent=opts.parent)
-    google = cache(lambda: gcp_provider(parent))  # only a stack with a cluster that is ready needs it
+    google = cache(lambda: gcp_provider(parent))  # required only by a stack with a ready cluster
     made: dict[str, PullSecret] = {}
     for id_, given in section.clusters.items():
         cluster, of_cluster = section.cluster(id_, observed), opts
@@ -65,9 +65,9 @@ def declare_start(
     project: pulumi.Input[str] | None,
     opts: pulumi.ResourceOptions,
 ) -> tuple[PullSecretStart | None, pulumi.Output[bool] | None]:
-    """Declare what outlives a cluster's pull secret, and return it with whether it was ready before.
+    """Declare the start record of a cluster's pull secret; return it, and whether it was ready before.
 
-    Neither for a cluster that nothing is declared of.
+    Returns None for both if nothing is declared for the cluster.
     """
     decision, (namespace, secret_name) = decide(cluster), section.place_of(cluster.id)
     if cluster.deleted_time is not None or not (decision.may_have_one or section.reports_deletions):

@@ -1,4 +1,4 @@
-"""The stack's secret stores: what their reads and pushes take from tenants and their accounts."""
+"""Secret stores of a stack, with their inputs from tenants and accounts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from components.wiring.tenants import Declared
 def declare_secret_stores(
     settings: Settings, declared: Declared, opts: pulumi.ResourceOptions
 ) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
-    """Declare the stores, and whatever reads and pushes through them.
+    """Declare the stores, and all reads and pushes through them.
 
     Returns {reads: name → Secret (namespace/name), pushes: name → places} of the direct back end, and what is
     skipped → why.

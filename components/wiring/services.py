@@ -1,4 +1,4 @@
-"""The user-provided services of a stack, and the applications that are bound to them."""
+"""User-provided services of a stack, and the applications bound to them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def declare_services(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
     """Declare every instance with its bindings, and every application.
 
-    Returns instance → {secretName, bindings}, where bindings is name → {secretName, type, mountPath,
-    vcapServices}; and application → {vcapServices, filePath, bindings}, where bindings is `INSTANCE/BINDING`
-    → {secretName, mountPath}; and what is skipped → why.
+    Returns instance → {secretName, bindings}, with bindings name → {secretName, type, mountPath,
+    vcapServices}; application → {vcapServices, filePath, bindings}, with bindings `INSTANCE/BINDING` →
+    {secretName, mountPath}; and what is skipped → why.
     """
     section, credentials = settings.services, settings.credentials
     if section is None:
@@ -79,9 +79,9 @@ def declare_services(
 
 
 def keeping_ids() -> pulumi.ResourceOptions:
-    """Return the options of a parent below which no Secret gets the id of another instance.
+    """Return parent options that reject updates giving a Secret another instance id.
 
-    Applications know an instance by its id, which is made of the name under which the stack holds it.
+    Applications know an instance by its id, which is derived from the stack's holder name.
     """
     stack = pulumi.get_stack()
 

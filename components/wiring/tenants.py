@@ -1,4 +1,4 @@
-"""The account pool of a stack, and each of its tenants with a namespace and accounts."""
+"""Account pool of a stack, and its tenants with namespaces and accounts."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ _ACCOUNT_READER: Final = "account-reader"
 
 
 class Declared:
-    """What the tenants of a stack got.
+    """Declared outputs of a stack's tenants.
 
-    namespaces: name → the namespace as the stack declares it. accounts: where the Secret of a claim is, and
-    the account's id. skipped: why a claim is skipped, empty for one that is not. ready: the claim, and the
-    rights on its account. deliveries: what copies the Secret of a claim into the namespace of its tenant.
-    data, copied: in a preview, the digests of what the Secret of an account, and its copy, will hold by key;
-    None, or absent, where this stack does not declare it.
+    `namespaces`: name → declared namespace. `accounts`: Secret of a claim, and the account's id. `skipped`:
+    why a claim is skipped, empty if it is not. `ready`: the claim, and the rights on its account.
+    `deliveries`: copy of a claim's Secret in the tenant's namespace. `data`, `copied`: in a preview, digests
+    of the future data of an account's Secret and of its copy, by key; None, or absent, if this stack does not
+    declare it.
     """
 
     def __init__(self) -> None:
@@ -74,15 +74,15 @@ class Declared:
         self.copied: dict[Account, pulumi.Output[Digests | None]] = {}
 
     def waits(self, account: Account) -> pulumi.Output[str]:
-        """Return for what it waits that depends on a claim; nothing once that has its account."""
+        """Return why dependents of a claim wait; empty once it has its account."""
         return self.skipped[account].apply(lambda why: why and f"waits for claim {account}")
 
     def namespace(self, name: str) -> pulumi.Input[str]:
-        """Return a namespace as the stack declares it, or its name when it is there already."""
+        """Return a namespace as declared by the stack, or its name if it exists."""
         return self.namespaces.get(name, name)
 
     def source(self, given: CredentialSource, place: str) -> tuple[Source, pulumi.Input[str]]:
-        """Return where a credential is that no entry holds, and for what it waits; place: of its name."""
+        """Return an external credential's source, and why it waits; `place`: of the reference."""
         if (account := given.account) is None:
             return given.source(place), ""
         claimed, labels = self.accounts[account], self.owners[account]
@@ -91,11 +91,11 @@ class Declared:
 
 
 class Tenants:
-    """Declares the pool, then tenant after tenant: the claims of each once the pool is whole, then copies.
+    """Declares the pool, then each tenant: its claims once the pool is complete, then the copies.
 
-    pool: {namespace, members}, without members where another stack has it, empty without a pool.
-    claims, keys: tenant/slot → the claim, and the key of the account that it has, once that is rotated.
-    tenants: name → {namespace, accounts, deliveries}.
+    `pool`: {namespace, members}, without members if another stack declares it, empty without a pool.
+    `claims`, `keys`: tenant/slot → the claim, and its account's key if that was rotated. `tenants`: name →
+    {namespace, accounts, deliveries}.
     """
 
     def __init__(self, settings: Settings, opts: pulumi.ResourceOptions) -> None:
@@ -129,7 +129,7 @@ class Tenants:
     def _pool(
         self, section: pool_settings.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
     ) -> pulumi.Input[Sequence[pulumi.Resource]]:
-        """Declare the pool, or what looks at the one of another stack; return what claims come after."""
+        """Declare the pool, or the roster of another stack's pool; return what claims depend on."""
         if section.from_ is not None:
             self.pool = {"namespace": pulumi.Output.from_input(section.namespace)}
             declared = Declaration(section.namespace, {}, section.config_map)
@@ -153,7 +153,7 @@ class Tenants:
 
     @property
     def waiting(self) -> Mapping[str, pulumi.Output[str]]:
-        """What is skipped, and what copies wait for it."""
+        """Skipped claims, and the copies that wait for them."""
         claims = {f"claim {account}": why for account, why in self.declared.skipped.items()}
         copies = {f"copy {each}": self.declared.waits(each) for each in self.declared.deliveries}
         return {**claims, **copies}
@@ -179,7 +179,7 @@ class Tenants:
                 pool_namespace=self.pool["namespace"],
                 tenant=name,
                 claims=claims,
-                # Rights in the pool are its own stack's to give.
+                # Only the pool's own stack grants rights in it.
                 reader=self._settings and _account_reader(name, namespace, child),
                 settings=self._settings,
                 foreseen=self._foreseen,
@@ -222,7 +222,7 @@ class Tenants:
         namespace: pulumi.Output[str],
         declared: pulumi.Output[Mapping[str, str] | None] | None,
     ) -> SecretProjectionArgs:
-        """Copy what a claim got, as long as it is the tenant's. declared: in a preview, the data of it."""
+        """Copy the Secret of a claim while the tenant has it. `declared`: in a preview, its data."""
         foreseen = None if declared is None else declared.apply(partial(_foresee, copy))
         if foreseen is not None:
             self.declared.copied[account] = foreseen
@@ -244,7 +244,7 @@ class Tenants:
     def _declared_data(
         self, secret_name: pulumi.Output[str]
     ) -> pulumi.Output[Mapping[str, str] | None] | None:
-        """Return what the stack declares of a claimed account, for what a preview foresees of its copies."""
+        """Return the declared data of a claimed account, from which a preview derives its copies."""
         section, credentials = self._section, self._credentials
         if section is None or not pulumi.runtime.is_dry_run():
             return None
@@ -295,7 +295,7 @@ def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:
 
 
 def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.ResourceOptions) -> Grantee:
-    """Make the identity under which a tenant's workloads read its accounts where they lie."""
+    """Declare the identity that a tenant's workloads use to read its accounts in the pool."""
     reader = ServiceAccount(
         f"{name}-account-reader",
         metadata=ObjectMetaArgs(name=_ACCOUNT_READER, namespace=namespace),
@@ -313,7 +313,7 @@ def _foresee(copy: Delivery, data: Mapping[str, str] | None) -> Digests | None:
 
 
 def _owner(claim: ClaimRequest, label: str) -> Mapping[str, str]:
-    """Return what says that an account is the claim's tenant's; a shared account bears no owner."""
+    """Return the label that proves the account is the tenant's; shared accounts have no owner."""
     return {} if claim.shared else {label: tenant_label(claim.tenant)}
 
 
