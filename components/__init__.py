@@ -1,1 +1,1 @@
-"""What a stack declares: one room per system, and the words they share."""
+"""Components of a stack, one package per system, and their shared modules."""

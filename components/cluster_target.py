@@ -1,6 +1,6 @@
-"""Which cluster is meant, and how it is reached as whom: a kubeconfig is judged before the client reads it.
+"""Selection of the cluster and user: a kubeconfig is validated before the Kubernetes client reads it.
 
-The words of the client could hold its text. Import-pure: the client is imported where it is used.
+The client's error messages might quote it. Import-pure: the client is imported where it is used.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _Documents = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ClusterTarget:
-    """Which cluster is meant; an absent field is not checked.
+    """Cluster to use; an absent field is not checked.
 
-    context: of the kubeconfig, else its current one. kubeconfig: path, else KUBECONFIG. uid: of
-    `kube-system`.
+    `context`: of the kubeconfig, by default the current one. `kubeconfig`: path, by default KUBECONFIG.
+    `uid`: of namespace `kube-system`.
     """
 
     context: str | None = None
@@ -53,7 +53,7 @@ class ClusterTarget:
 
     @classmethod
     def parse(cls, text: str | None) -> ClusterTarget:
-        """Read the value of `credfleet:cluster`, a JSON object or nothing."""
+        """Parse the value of `credfleet:cluster`, a JSON object or nothing."""
         try:
             value: Any = read_json(text or "{}")
             return cls(value.get("context"), value.get("kubeconfig"), value.get("uid"))
@@ -67,35 +67,35 @@ class ClusterTarget:
 
     @property
     def is_of_pod(self) -> bool:
-        """Whether the cluster of this process's own pod is meant."""
+        """Whether this is the cluster of the process's own pod."""
         return self.context is None and self.kubeconfig is None and in_pod()
 
     @property
     def files(self) -> str:
-        """The paths of its kubeconfig, as KUBECONFIG has them."""
+        """Paths of its kubeconfig, in the format of KUBECONFIG."""
         return self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
 
     @property
     def place(self) -> str:
-        """How errors name what leads to it."""
+        """Source of the connection settings, for errors."""
         return _POD if self.is_of_pod else f"kubeconfig {self.files}"
 
     def misconfigured(self, problem: str, fix: str = "") -> ClusterError:
-        """Return why nothing leads to it. fix: absent, to name or to repair what does."""
+        """Return the error that no cluster can be reached. `fix`: by default, fix or name a kubeconfig."""
         usual = _FIX_POD if self.is_of_pod else _FIX
         return ClusterError(code="misconfigured", place=self.place, problem=problem, fix=fix or usual)
 
     def advise(self, text: str, typed: str = "", namespace: str = "") -> str:
-        """Return advice whose commands name behind a pool's namespace what else it is named by.
+        """Add options for this cluster to the commands in an advice, after the pool's namespace.
 
-        typed: that, in place of this cluster. namespace: of the only pool that is meant.
+        `typed`: options to use instead. `namespace`: restrict this to one pool.
         """
         options = typed or typed_options(kubeconfig=self.kubeconfig, context=self.context)
         named = rf"(-n|--namespace) {re.escape(namespace) or '[a-z0-9-]+'}(?![a-z0-9-])"
         return re.sub(named, lambda found: found[0] + options, text)
 
     def sign_in_again(self) -> str:
-        """Return how the user, whose login led to it, gets another credential, as a fix."""
+        """Return how the user whose login was rejected gets a new credential, as a fix."""
         if self.is_of_pod:
             return "start the pod again, so that it gets another token, and run again"
         read = _documents(self)
@@ -120,19 +120,19 @@ class ClusterTarget:
 
 
 def typed_options(**values: object) -> str:
-    """Return options as they are typed, each after a space; those without a value are left out."""
+    """Return command-line options, each preceded by a space; options without a value are omitted."""
     given = {name: value for name, value in values.items() if value}
     return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given.items())
 
 
 def in_pod() -> bool:
-    """Whether this process runs in a pod that no kubeconfig leads out of: its own cluster is meant."""
+    """Return whether this process runs in a pod without a kubeconfig, so that its own cluster is used."""
     led_out = os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser().exists()
     return "KUBERNETES_SERVICE_HOST" in os.environ and not led_out
 
 
 def configuration_of(target: ClusterTarget) -> Configuration:
-    """Read how the API server of a target is reached, and who its user is; raises ClusterError."""
+    """Read the address of a target's API server and its user; raises ClusterError."""
     with IMPORT_LOCK:
         from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
@@ -152,7 +152,7 @@ def configuration_of(target: ClusterTarget) -> Configuration:
         "sign in again, or run the command under users.exec of the file to see why it fails",
     )
     complaints = _Complaints()
-    logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
+    logging.root.addHandler(complaints)  # the client only logs errors of credential plugins
     try:
         load_kube_config(
             config_file=target.kubeconfig, context=target.context, client_configuration=configuration
@@ -160,7 +160,7 @@ def configuration_of(target: ClusterTarget) -> Configuration:
     except (ConfigException, YAMLError, OSError, TypeError, ValueError, LookupError, AttributeError):
         problem = "a certificate, a key or a file that it names cannot be read, so no cluster is reached"
         raise target.misconfigured(problem) from None
-    except Exception:  # what an auth-provider raises is of whichever library serves it
+    except Exception:  # auth-providers raise exceptions of the library they use
         raise no_login from None
     finally:
         logging.root.removeHandler(complaints)
@@ -170,7 +170,7 @@ def configuration_of(target: ClusterTarget) -> Configuration:
 
 
 def load_certificates(configuration: Configuration) -> None:
-    """Load the authority's certificates and the user's own once; raises OSError where a call would fail."""
+    """Load the CA and the user's certificate once; raises OSError if a call would fail."""
     import ssl
 
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -181,7 +181,7 @@ def load_certificates(configuration: Configuration) -> None:
 
 
 class _Complaints(logging.Handler):
-    """Keeps the errors that a library only logs from the terminal: their text may be anything."""
+    """Keeps errors that a library logs from the terminal: their text is unknown."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -192,9 +192,9 @@ class _Complaints(logging.Handler):
 
 
 def _refuse_unusable(target: ClusterTarget) -> None:
-    """Refuse a kubeconfig that leads to no cluster; raises ClusterError.
+    """Reject a kubeconfig that leads to no cluster; raises ClusterError.
 
-    Its code is `misconfigured`, or `wrong-cluster` where the kubeconfig has no context of the target's name.
+    Its code is `misconfigured`, or `wrong-cluster` if the kubeconfig lacks the target's context.
     """
     read = _documents(target)
     contexts, clusters, users = (_named(target, read, part) for part in _PARTS)
@@ -223,7 +223,7 @@ def _refuse_unusable(target: ClusterTarget) -> None:
 
 
 def _is_address(server: str) -> bool:
-    """Whether a client could look a server up; without a scheme it is one of HTTP."""
+    """Return whether a client could resolve a server's address; without a scheme it is HTTP."""
     if not server.isprintable() or " " in server:
         return False
     try:
@@ -252,7 +252,7 @@ def _named(target: ClusterTarget, read: _Documents, part: str) -> Mapping[str, M
 
 
 def _documents(target: ClusterTarget) -> _Documents:
-    """Return what its files hold; of several, those that are there."""
+    """Return the contents of its kubeconfig files; of several, those that exist."""
     paths = [Path(each).expanduser() for each in target.files.split(os.pathsep) if each]
     there = [path for path in paths if path.exists()]
     if not there:

@@ -1,8 +1,7 @@
-"""One set of kept-alive connections to the one cluster a stack means, raw JSON in and out.
+"""One pool of kept-alive connections to the stack's cluster, with raw JSON.
 
-Configuration, authentication, token refresh and proxies are the official client's; what goes over the wire
-is not: its typed layer would cost more than the call. Import-pure: the client is imported by the first
-connection.
+The official client handles configuration, authentication, token refresh and proxies. Its typed layer is not
+used, because it would cost more than the call. Import-pure: the client is imported by the first connection.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from components.importing import IMPORT_LOCK
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
-in_pod = cluster_target.in_pod  # its former place, for one release
+in_pod = cluster_target.in_pod  # former name, kept for one release
 
 RECORDED: Final = "CREDFLEET_RECORDED_CLUSTER"
 """Names, in the environment of a process that asks no server, the file of what was answered once."""
@@ -61,9 +60,9 @@ The client itself renews one minute before it expires."""
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the API server answered: the HTTP status, and the JSON object it sent with it.
+    """Answer of the API server: the HTTP status, and the JSON object.
 
-    retry_after: the seconds that it asks to be left alone. date: when it answered, by its own clock.
+    `retry_after`: seconds that it asks to wait. `date`: time of the answer, by its clock.
     """
 
     status: int
@@ -73,31 +72,31 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The server's own words about a failure."""
+        """The server's message about a failure."""
         return str(self.body.get("message") or f"HTTP {self.status}")
 
     @property
     def reason(self) -> str:
-        """The server's word for a failure, which quotes nothing."""
+        """The server's reason for a failure, which quotes no values."""
         return str(self.body.get("reason") or f"HTTP {self.status}")
 
     @property
     def answer(self) -> HttpOutcome:
-        """What the status means."""
+        """Meaning of the status."""
         return answer_of(self.status)
 
     @property
     def lacks_namespace(self) -> bool:
-        """Whether it says, of an object that was to be created, that its namespace is gone or is going."""
+        """Whether it reports that the namespace of an object to create is missing or being deleted."""
         causes = (self.body.get("details") or {}).get("causes") or ()
         return self.answer is HttpOutcome.ABSENT or any(each.get("reason") == _TERMINATING for each in causes)
 
 
 def served_kinds(get: Callable[[str], Mapping[str, Any]], version: str) -> Mapping[str, str]:
-    """Return the kinds that an API server serves of a group and version, each with its plural.
+    """Return the kinds that an API server serves for a group and version, each with its plural.
 
-    get: returns what is at a path. The groups are asked first: of what it does not serve an API server tells
-    with no document.
+    `get`: returns the object at a path. Groups are read first, because the answer for a group that is not
+    served is no JSON object.
     """
     path = "/api/v1" if version == "v1" else f"/apis/{version}"
     if version != "v1":
@@ -109,13 +108,13 @@ def served_kinds(get: Callable[[str], Mapping[str, Any]], version: str) -> Mappi
 
 
 class Untrusted(NoReply):
-    """No call was made: no trusted authority signed the server's certificate."""
+    """No call was made: the server's certificate is not signed by a trusted CA."""
 
 
 class Connection:
-    """Talks to one API server as one user; safe for any number of threads.
+    """Connection to one API server as one user; thread-safe.
 
-    sign_in: says how the user signs in again; without it, a 401 is an answer like others.
+    `sign_in`: returns how the user signs in again; without it, a 401 is an ordinary answer.
     """
 
     server: str = ""
@@ -127,7 +126,7 @@ class Connection:
         manager = client.rest_client.pool_manager
         self._send: Callable[..., Any]
         if manager.proxy is None:
-            # The manager would look the server up for each call again, which costs a sixth of it.
+            # The manager would look up the connection for each call, which costs a sixth of it.
             self._send = manager.connection_from_url(self.server).urlopen
             self._root = urlsplit(self.server).path
         else:
@@ -137,7 +136,7 @@ class Connection:
 
     @cached_property
     def patient(self) -> Connection:
-        """The same connection for calls that may be made twice: each is repeated while its failure passes."""
+        """The same connection with retries, for calls that are safe to repeat."""
         return _PatientConnection(self)
 
     def call(
@@ -149,9 +148,9 @@ class Connection:
         accept: str = "application/json",
         content_type: str = "application/json",
     ) -> Reply:
-        """Make one HTTP call, once: a write that got lost is for the caller to judge.
+        """Make one HTTP call, without retry: the caller decides about a lost write.
 
-        Raises NoReply; NotSignedIn; ClusterError where the user's token is none that can be sent.
+        Raises NoReply; NotSignedIn; ClusterError if the user's token cannot be sent.
         """
         import urllib3
 
@@ -179,7 +178,7 @@ class Connection:
         return _reply(path, response.status, answered, response.headers)
 
     def find(self, path: str) -> dict[str, Any] | None:
-        """Return what is at a path; None when it is not there, or may not be read. Raises as `call`."""
+        """Return the object at a path; None if it is not found or must not be read. Raises as `call`."""
         reply = self.call("GET", path)
         return reply.body if reply.answer is HttpOutcome.DONE else None
 
@@ -192,10 +191,10 @@ class Connection:
 
 
 def _reply(path: str, status: int, sent: bytes, headers: Mapping[str, str]) -> Reply:
-    """Read an answer; of a refusal, which may be a proxy's, the status counts without an object as well.
+    """Parse an answer; an error status, perhaps of a proxy, counts even without a JSON object.
 
-    What an API server has below /api and /apis says its kind, and so does its word that an object of its own
-    is not there; of groups that it does not serve it tells as text.
+    Objects of an API server below /api and /apis have a kind, as does its answer for an object that is not
+    found; for groups it does not serve, it answers plain text.
     """
     try:
         body: Any = json.loads(sent or b"{}")
@@ -206,13 +205,13 @@ def _reply(path: str, status: int, sent: bytes, headers: Mapping[str, str]) -> R
     is_own = outcome is HttpOutcome.DONE or (outcome is HttpOutcome.ABSENT and path.startswith("/api/"))
     if is_own and not is_object:
         raise NoReply(f"what answers HTTP {status} there is no API server")
-    asked = headers.get("Retry-After", "")  # a date, which no API server writes, asks for nothing
+    asked = headers.get("Retry-After", "")  # a date, which no API server sends, is ignored
     retry_after = float(asked) if asked.isdecimal() else 0.0
     return Reply(status, body if isinstance(body, dict) else {}, retry_after, headers.get("Date", ""))
 
 
 def _header_of(value: str, server: str) -> str:
-    """Return a user's scheme and token as a header bears them: a file of a token often ends in a newline."""
+    """Return the Authorization header; files with a token often end with a newline."""
     scheme, _, token = value.partition(" ")
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable():
@@ -226,19 +225,18 @@ def _header_of(value: str, server: str) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return what a failure of the system says; of others the name, as their text may hold what was sent."""
-    wrapped = (each for each in error.args if isinstance(each, BaseException))  # as urllib3's of TLS do
+    """Return the message of an OS error; of others only the type: their text might quote the request."""
+    wrapped = (each for each in error.args if isinstance(each, BaseException))  # as in urllib3's TLS errors
     if (cause := error.__cause__ or next(wrapped, None)) is not None:
         return _innermost(cause)
     return str(error.args[-1]) if error.args and isinstance(error, OSError) else type(error).__name__
 
 
 class _PatientConnection(Connection):
-    """Repeats each call until it is answered, or the server was waited for long enough.
+    """Repeats each call until it is answered, or the timeout is over.
 
-    Every call that is made through it may be made twice: it reads, applies, or says what it creates, replaces
-    or deletes. What was done although its answer was lost is a conflict the second time, and its writer
-    reads again.
+    Its calls must be safe to repeat: reads, applies, and writes that name what they create, replace or
+    delete. If only the answer was lost, the repeated write is a conflict, and its caller reads again.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -250,9 +248,9 @@ class _PatientConnection(Connection):
         return self
 
     def call(self, method: str, path: str, **given: Any) -> Reply:
-        """Call until there is an answer that stays, raises as `Connection.call`.
+        """Call until there is a final answer; raises as `Connection.call`.
 
-        A server that was waited for in vain is not waited for again until it answers.
+        After a timeout, further calls do not wait until the server answers again.
         """
         began = time.monotonic()
         for attempt in count():
@@ -279,15 +277,15 @@ class _PatientConnection(Connection):
 
 
 class Recording(Connection):
-    """Asks a cluster, and keeps what it answers to who only looks."""
+    """Connection that records the answers to reads."""
 
     def __init__(self, connection: Connection) -> None:
-        """Ask through a connection."""
+        """Record calls of this connection."""
         self._connection, self.server = connection, connection.server
         self.answers: dict[str, Any] = {}
 
     def call(self, method: str, path: str, **given: Any) -> Reply:
-        """Call, and keep the answer."""
+        """Make a call, and record the answer."""
         reply = self._connection.call(method, path, **given)
         if method == "GET":
             self.answers[path] = {"status": reply.status, "body": _without_bytes(reply.body)}
@@ -295,16 +293,16 @@ class Recording(Connection):
 
 
 class RecordedCluster(Connection):
-    """Answers what was recorded; a claim's record is found among those that were listed."""
+    """Answers from a record; a claim's record is also found in recorded lists."""
 
     server = "the cluster as it was recorded"
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
-        """Take the answers by the path that was asked."""
+        """Use recorded answers by path."""
         self._answers = answers
 
     def call(self, method: str, path: str, **_given: Any) -> Reply:
-        """Answer as then. Raises ClusterError for what was not asked."""
+        """Return the recorded answer. Raises ClusterError if there is none."""
         known = self._answers.get(path) if method == "GET" else None
         if known is not None:
             return Reply(known["status"], known["body"])
@@ -324,7 +322,7 @@ class RecordedCluster(Connection):
 
 
 def _without_bytes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a list or an object says, of a Secret its metadata alone."""
+    """Return a list or object; of a Secret only the metadata."""
     if "items" in body:
         items = [_without_bytes(each) for each in body["items"] or ()]
         return {"kind": body.get("kind"), "metadata": {}, "items": items}
@@ -341,7 +339,7 @@ def _without_bytes(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_unasked(error: type[CredfleetError], place: str, what: str) -> None:
-    """Ask no cloud in a review without keys: raises this error there. what: a preview has to ask."""
+    """Raise this error in a keyless review, which calls no cloud. `what`: preview with it instead."""
     if RECORDED in os.environ:
         problem = "this is a review without keys, and no cloud is asked"
         raise error(code="unreachable", place=place, problem=problem, fix=f"preview with the {what} to know")
@@ -352,9 +350,9 @@ _connecting = Lock()
 
 
 def connect(target: ClusterTarget) -> Connection:
-    """Open the one connection of this process to a cluster, verified to be the one that is meant.
+    """Open this process's connection to a cluster, and verify the cluster's uid.
 
-    Raises ClusterError (another cluster, no usable kubeconfig, its uid not to be read), NotSignedIn, NoReply.
+    Raises ClusterError (other cluster, no usable kubeconfig, unreadable uid), NotSignedIn, NoReply.
     """
     if file := os.environ.get(RECORDED):
         return _recorded(Path(file))
@@ -373,7 +371,7 @@ def _recorded(file: Path) -> RecordedCluster:
 
 
 def record(target: ClusterTarget) -> Recording:
-    """Keep from now on what the connection to a cluster is answered; raises as `connect`."""
+    """Record the answers of the connection to a cluster from now on; raises as `connect`."""
     recording = Recording(connect(target))
     with _connecting:
         _connections[target] = recording
@@ -381,10 +379,9 @@ def record(target: ClusterTarget) -> Recording:
 
 
 def reach(target: ClusterTarget, fix: str) -> Connection:
-    """Open the connection as `connect` does, for one who cannot go on without an answer.
+    """Open the connection as `connect` does, for callers that require an answer.
 
-    Its calls are repeated. fix: what to do when none comes. Raises ClusterError, `unreachable` among its
-    codes.
+    Calls are repeated. `fix`: advice if none comes. Raises ClusterError, which includes code `unreachable`.
     """
     try:
         return connect(target).patient
@@ -393,7 +390,7 @@ def reach(target: ClusterTarget, fix: str) -> Connection:
 
 
 def _opened(target: ClusterTarget) -> Connection:
-    """Make the connection; the libraries look addresses and certificates over only then, or at a call."""
+    """Create the connection; the libraries check addresses and certificates only here, or at a call."""
     with IMPORT_LOCK:
         from kubernetes.client import ApiClient
 

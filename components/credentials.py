@@ -1,10 +1,9 @@
-"""The one place that reads credentials in plaintext.
+"""The only module that reads credentials in plaintext.
 
-A credential is text. Text that is a JSON object has fields; text behind `base64:` is bytes; any other text is
-kept byte for byte. What leaves this module is a shape without values, or a secret output.
-
-In a review without keys other texts stand in for the credentials (docs/review.md). One that has an unknown
-shape of is a JSON object with the field UNSEEN: it is handed on, and nothing is said of it.
+A credential is a string. A JSON object has fields; `base64:` marks bytes; any other string is kept byte for
+byte. This module returns only shapes without values, and secret outputs. A keyless review uses placeholders
+for the credentials (docs/review.md). One of unknown shape is a JSON object with the field UNSEEN: it is
+passed on, and not judged.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _BINARY: Final = "base64:"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What may be told of a credential.
+    """Properties of a credential that are not secret.
 
-    fields: the names in a JSON object, in the order given; None when it is none.
-    unfit: the fields that are given twice, or whose value is not a string.
+    `fields`: the names in a JSON object, in order; None if it is none. `unfit`: fields that are repeated, or
+    whose value is not a string.
     """
 
     fields: tuple[str, ...] | None
@@ -41,14 +40,14 @@ class Shape:
 
 
 class Credentials:
-    """The credentials of a stack by name. They can be neither printed nor pickled nor copied."""
+    """Credentials of a stack by name. They cannot be printed, pickled or copied."""
 
     __slots__ = ("_bytes", "_contents")
 
     def __init__(self, texts: Mapping[str, str], unreadable: Iterable[str] = ()) -> None:
-        """Take texts by name, and the names of entries that are none.
+        """Use strings by name; `unreadable`: names of invalid entries.
 
-        Raises ValueError for text behind `base64:` that is not base64.
+        Raises ValueError if a string after `base64:` is not base64.
         """
         self._contents = {name: _content(text) for name, text in texts.items()} | dict.fromkeys(unreadable)
         self._bytes = {
@@ -58,11 +57,11 @@ class Credentials:
 
     @property
     def names(self) -> Set[str]:
-        """The names that references may use."""
+        """Names that references can use."""
         return self._contents.keys()
 
     def shape(self, name: str) -> Shape | None:
-        """Return the shape of a credential, for validators; None when it is unreadable."""
+        """Return the shape of a credential, for validators; None if it is unreadable."""
         content = self._contents[name]
         if content is None or self.is_unseen(name):
             return None
@@ -73,7 +72,7 @@ class Credentials:
         return Shape(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(unfit)))
 
     def secret_data(self, name: str) -> pulumi.Output[Mapping[str, str]]:
-        """Hand a JSON object of texts to a resource: the `data` of a Kubernetes Secret, values in base64."""
+        """Return a JSON object of strings as secret `data` of a Kubernetes Secret, base64-encoded."""
         import pulumi
 
         content = self._contents[name]
@@ -84,25 +83,25 @@ class Credentials:
         )
 
     def judged(self, name: str, by: Callable[[bytes], T]) -> T | None:
-        """Have a pure function judge a credential byte for byte; None when it is unreadable.
+        """Apply a pure function to a credential's bytes; None if it is unreadable.
 
-        What `by` returns is told further, so it holds no part of a value.
+        The result might be shown, so it must not contain any part of a value.
         """
         content = self._bytes.get(name)
         return None if content is None or self.is_unseen(name) else by(content)
 
     def judged_together(self, names: Sequence[str], by: Callable[[Sequence[bytes]], T]) -> T | None:
-        """Have a pure function judge several credentials; None when one of them is unreadable."""
+        """Apply a pure function to several credentials; None if one is unreadable."""
         contents = [content for name in names if (content := self.judged(name, bytes)) is not None]
         return by(contents) if len(contents) == len(names) else None
 
     def is_unseen(self, name: str) -> bool:
-        """Whether another text stands in for the credential, and not even its shape is known."""
+        """Return whether the credential is a placeholder of unknown shape."""
         content = self._contents[name]
         return isinstance(content, tuple) and [field for field, _ in content] == [UNSEEN]
 
     def secret(self, name: str, by: Callable[[bytes], T]) -> pulumi.Output[T]:
-        """Hand a resource what a pure function makes of a credential's bytes, marked secret."""
+        """Return the result of a pure function on a credential's bytes, as a secret output."""
         import pulumi
 
         try:
@@ -122,10 +121,10 @@ class Credentials:
 def read_credentials(
     text: str, *, secret: bool, sealed: Collection[str] = ()
 ) -> tuple[Credentials, tuple[Problem, ...]]:
-    """Read the configuration's `credentials`, a JSON object of texts by name; unreadable ones are left out.
+    """Read the configuration's `credentials`, a JSON object of strings by name, without invalid ones.
 
-    secret: whether the configuration marks the key as secret; credentials in plaintext are refused.
-    sealed: names of those that were not decrypted, and that nothing is said of.
+    `secret`: whether the configuration marks the key as secret; plaintext credentials are rejected. `sealed`:
+    names of credentials that were not decrypted, and are not judged.
     """
     try:
         entries: Any = read_json(text)
@@ -181,7 +180,7 @@ def _fault(entry: object) -> tuple[str, str] | None:
 
 
 def _content(text: str) -> bytes | tuple[tuple[str, Any], ...]:
-    """Read a credential: a JSON object as its fields in order, anything else as bytes."""
+    """Parse a credential: a JSON object as its fields in order, anything else as bytes."""
     if text.startswith(_BINARY):
         return _bytes(text)
     try:
@@ -198,5 +197,5 @@ def _bytes(text: str) -> bytes:
 
 
 def is_text(value: object) -> bool:
-    """Whether a field's value can be written as UTF-8, which half of a surrogate pair cannot."""
+    """Return whether a field's value is a string without unpaired surrogates, so that it has a UTF-8 form."""
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -1,8 +1,8 @@
-"""Documents of YAML and JSON that people write: read within bounds, each part with its place in the file.
+"""YAML and JSON documents from users: parsed within limits, each part with its position in the file.
 
-Plain scalars mean what the genuine CLI takes them for (its reader is a port of the same libyaml). What two
-readers could take for two things, or what costs more than its size, is refused with place, problem and fix;
-no refusal holds a line of the document.
+Plain scalars have the same meaning as in the Pulumi CLI (its parser is a port of the same libyaml). Ambiguous
+documents, and those that expand beyond their size, are rejected with place, problem and fix; no message
+quotes a line of the document.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Marks: TypeAlias = dict[Step, tuple[int, int]]
 
 
 class Mark(NamedTuple):
-    """A place in a file that one can click: lines and columns from 1 on."""
+    """Position in a file that terminals make clickable: lines and columns start at 1."""
 
     file: str
     line: int
@@ -44,7 +44,7 @@ class Mark(NamedTuple):
 
 
 class Unreadable(ExplainedError):  # noqa: N818 - what a document is
-    """A document that is refused, and where. code: `yaml-invalid`; `file-missing` or `file-unreadable`."""
+    """Rejected document. `code`: `yaml-invalid`; `file-missing` or `file-unreadable`."""
 
     def __init__(self, at: Mark, problem: str, fix: str, code: str = "yaml-invalid") -> None:
         place = str(at) if code == "yaml-invalid" else at.file
@@ -57,9 +57,9 @@ class TooDeep(ValueError):  # noqa: N818 - what a document is
 
 
 def read_json(text: bytes | str, **hooks: Any) -> Any:
-    """Read JSON that anybody may have written; hooks: those of `json.loads`.
+    """Parse untrusted JSON; `hooks`: those of `json.loads`.
 
-    Raises ValueError for what is none: TooDeep for what is nested too deeply to go through.
+    Raises ValueError if it is invalid: TooDeep if it is nested too deeply.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
@@ -69,7 +69,7 @@ def read_json(text: bytes | str, **hooks: Any) -> Any:
 
 
 def json_within(text: bytes | str) -> Any:
-    """Return the object or the list of JSON that a text is; None for anything else."""
+    """Return a string parsed as a JSON object or list; None for anything else."""
     try:
         found = read_json(text)
     except ValueError:
@@ -92,7 +92,7 @@ _BRACKET_OR_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOT
 
 
 def change_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a value with what is neither an object nor a list changed in it."""
+    """Return a value with each leaf, which is neither object nor list, changed."""
     match value:
         case dict():
             return {key: change_leaves(each, change) for key, each in value.items()}
@@ -104,7 +104,7 @@ def change_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document: its data, as JSON would have it but for dates, and where each part of it stands."""
+    """Document: its data, as from JSON except for dates, and the positions of its parts."""
 
     data: Any
     mark: Mark
@@ -114,7 +114,7 @@ class Document:
     """Where whole numbers stand that are not written in digits alone, such as 1_000 and 2.0."""
 
     def at(self, path: Sequence[Step]) -> Mark:
-        """Return where the entry of a path begins, or the innermost one around it that is there."""
+        """Return the position of the entry at a path, or of the innermost existing entry around it."""
         value, found = self.data, self.mark
         for step in path:
             marks = self._marks.get(id(value), {})
@@ -126,7 +126,7 @@ class Document:
 
 
 def read_file(path: Path) -> Document:
-    """Read a file of one document; an empty one holds None. Raises Unreadable."""
+    """Read a file with one document; an empty file has None. Raises Unreadable."""
     at = Mark(str(path), 1, 1)
     try:
         return read_one(path.read_bytes(), render_path(path))
@@ -139,13 +139,13 @@ def read_file(path: Path) -> Document:
 
 
 def render_path(path: Path) -> str:
-    """Return how a file is named to people: from here on, where it lies below."""
+    """Return a path for messages: relative to the working directory if below it."""
     below = path.is_absolute() and path.is_relative_to(Path.cwd())
     return str(path.relative_to(Path.cwd()) if below else path)
 
 
 def read_one(content: bytes | str, file: str) -> Document:
-    """Read one document. Raises Unreadable for two as well."""
+    """Parse one document. Raises Unreadable, also for a second one."""
     documents = read_all(content, file)
     first, second = next(documents, None), next(documents, None)
     if second is not None:
@@ -158,7 +158,7 @@ def read_one(content: bytes | str, file: str) -> Document:
 
 
 def read_all(content: bytes | str, file: str) -> Iterator[Document]:
-    """Yield the documents of a text. Raises Unreadable."""
+    """Yield the documents of a stream. Raises Unreadable."""
     import yaml
 
     text = _text(content, file)
@@ -169,7 +169,7 @@ def read_all(content: bytes | str, file: str) -> Iterator[Document]:
             if isinstance(event, yaml.DocumentStartEvent):
                 reading, first = _Reading(file, events), next(events)
                 data, _ = reading.part(first, ())
-                next(events)  # the end of the document, behind which the parser has looked
+                next(events)  # the document end, which the parser has already read
                 yield Document(data, reading.mark(first), reading.marks, reading.respelt)
     except yaml.MarkedYAMLError as error:
         raise _told(error, text, file) from None
@@ -206,7 +206,7 @@ def _mark_behind(text: str, file: str) -> Mark:
 
 @dataclass(slots=True)
 class _Reading:
-    """One document as far as it is read, from the parser's events."""
+    """State of parsing one document from the parser's events."""
 
     file: str
     events: Iterator[Any]
@@ -220,7 +220,7 @@ class _Reading:
         return Mark(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
 
     def part(self, event: Any, path: Sequence[Step]) -> _Part:
-        """Read what begins with an event."""
+        """Parse the value that starts with an event."""
         import yaml
 
         at = self.mark(event)
@@ -250,7 +250,7 @@ class _Reading:
         return found
 
     def _inside(self) -> Iterator[Any]:
-        """Return where the parts of a map or list begin, to its end."""
+        """Return the start events of the items of a map or list."""
         import yaml
 
         return takewhile(lambda event: not isinstance(event, yaml.CollectionEndEvent), self.events)
@@ -280,7 +280,7 @@ class _Reading:
             of_value = next(self.events)
             value, parts = self.part(of_value, (*path, key))
             size += parts
-            if key == "<<" and getattr(event, "implicit", (False,))[0]:  # an alias has none
+            if key == "<<" and getattr(event, "implicit", (False,))[0]:  # an alias has no `implicit`
                 behind = self.mark(of_value)
                 merged += [(behind, each) for each in (value if isinstance(value, list) else [value])]
             else:

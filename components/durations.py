@@ -1,4 +1,4 @@
-"""Times; durations as Go reads and writes them, and so people in settings and operators in objects."""
+"""Times and durations; durations have Go's format, as in settings and Kubernetes objects."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,22 +21,22 @@ _PART: Final = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 
 
 def nanoseconds(duration: str) -> int:
-    """Read a duration; what is less than a nanosecond is dropped."""
+    """Parse a duration; fractions of a nanosecond are dropped."""
     return sum(int(Decimal(amount) * _UNITS[unit]) for amount, unit in _PART.findall(duration))
 
 
 def period(duration: str) -> timedelta:
-    """Read a duration in whole seconds; one of more than thirty years is of thirty."""
+    """Parse a duration to whole seconds, at most about thirty years."""
     return timedelta(seconds=min(nanoseconds(duration) // 10**9, 10**9))
 
 
 def now() -> str:
-    """Return the present moment to the second, RFC 3339."""
+    """Return the present time in RFC 3339, in seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def moment(text: str) -> datetime:
-    """Read a date, which begins at midnight UTC, or a time with its zone; raises ValueError."""
+    """Parse a date, which means midnight UTC, or a time with its zone; raises ValueError."""
     time = datetime.fromisoformat(text)
     if time.tzinfo is None and len(text) > len("2027-01-31"):
         raise ValueError(text)
@@ -44,12 +44,12 @@ def moment(text: str) -> datetime:
 
 
 def has_ended(time: str | None) -> bool:
-    """Whether a time is over; none never is."""
+    """Return whether a time is in the past; False for None."""
     return time is not None and moment(time) < datetime.now(UTC)
 
 
 def as_go_writes(duration: str) -> str:
-    """Write a duration as Go's `time.Duration` writes it: `1h` is `1h0m0s`, `1500ms` is `1.5s`."""
+    """Format a duration as Go's `time.Duration` does: `1h` is `1h0m0s`, `1500ms` is `1.5s`."""
     whole = nanoseconds(duration)
     if 0 < whole < _UNITS["s"]:
         unit = next(unit for unit in ("ms", "µs", "ns") if whole >= _UNITS[unit])

@@ -1,16 +1,14 @@
-"""The base of the dynamic providers: what each of them says once, as data, and what all do alike.
+"""Base of the dynamic providers: declarations that each provider makes as data, and shared behaviour.
 
-The inputs of a provider are the fields of its dataclass of arguments, in camelCase: a field with a default
-that is not None has it also when the program says nothing, IDENTITY marks one whose change makes another
-resource, SECRET one that travels encrypted, NUMBER a whole one that comes as a float or a text, and
-`compare=False` one whose change is none. `outputs` is what the provider adds to them. Import-pure, like every
-module of a provider: state names their classes by path.
-
-What the host demands of each: one process with four threads serves all classes and imports the module again,
-so there is no `pulumi.Config()` and no resource at module level. `get_stack()` is not the stack. Numbers
-arrive as floats. Only `check` sees old and new inputs in a preview; `create` and `update` are not called
-there, so every output is declared. A `read` of what is gone returns an empty id: None crashes the host. An
-exception reaches the user as a traceback. Import is impossible: the engine sends neither inputs nor state.
+The inputs of a provider are the fields of its arguments dataclass, in camelCase. A default other than None
+also replaces an unset input. IDENTITY marks an input whose change requires replacement, SECRET an encrypted
+one, NUMBER an integer that arrives as a float or string; a change of a `compare=False` input is ignored.
+`outputs` are the added properties. Import-pure, like every module of a provider: state names their classes by
+path. Requirements of the host: one process with four threads serves all classes and imports the module again,
+so there is no `pulumi.Config()` and no resource at module level. `get_stack()` is not the stack. Numbers are
+floats. Only `check` sees old and new inputs in a preview; `create` and `update` are not called there, so
+every output is declared. `read` returns an empty id for a deleted resource: None crashes the host. Exceptions
+reach the user as tracebacks. Import is impossible: the engine sends neither inputs nor state.
 """
 
 from __future__ import annotations
@@ -86,10 +84,10 @@ _NAMES: Final = _HOLDERS | {"tenant", "slot"}
 
 
 def without_traceback(method: Callable[P, T]) -> Callable[P, T]:
-    """Let a method of a provider fail in its own words alone, as pulumi.RunError.
+    """Let a method of a provider fail with only its message, as pulumi.RunError.
 
     The host of dynamic providers sends `traceback.format_exc()`, which only this limit shortens. A defect is
-    told by its type and where it is: its own text may quote a credential.
+    reported by type and location: its message might quote a credential.
     """
 
     @wraps(method)
@@ -109,19 +107,19 @@ def without_traceback(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def _defect(error: Exception) -> str:
-    """Tell a defect without its text; `extract_tb` would keep to the limit, `walk_tb` does not."""
+    """Describe a defect without its message; `extract_tb` would apply the limit, `walk_tb` does not."""
     code, line = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)][-1]
     where = f"{'/'.join(code.co_filename.split('/')[-3:])}:{line} ({code.co_name})"
     return f"defect: an unexpected {type(error).__name__} at {where}\n→ report this line; it holds no values"
 
 
 class DynamicProvider(ResourceProvider):
-    """A dynamic provider around what it manages; one instance serves all threads of the provider's process.
+    """Base of dynamic providers; one instance serves all threads of the provider's process.
 
-    args: the dataclass of its inputs. outputs: the properties it adds. named_by: the properties that make its
-    id. refreshed: inputs a refresh takes over as it finds them. delete_first: whether a replaced one goes
-    before the one that takes its place is made. fails_itself: whether its failures are its own in an update;
-    otherwise the program refuses what they are of.
+    `args`: dataclass of its inputs. `outputs`: added properties. `named_by`: properties that form the id.
+    `refreshed`: inputs that a refresh updates. `delete_first`: whether a replacement deletes the old resource
+    first. `fails_itself`: whether its failures fail its own update; otherwise the program rejects their
+    subjects.
     """
 
     args: ClassVar[type[DataclassInstance]]
@@ -135,23 +133,23 @@ class DynamicProvider(ResourceProvider):
     _latest: ClassVar[dict[tuple[type, str, str], str]] = {}
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return the inputs in their one form, so that what means the same is no change."""
+        """Return normalized inputs, so that equal meanings are no change."""
         return inputs
 
     def failures(self, _inputs: Properties, _olds: Properties) -> Iterable[CheckFailure]:
-        """Return all that keeps a preview from going on, and this resource from being made or changed."""
+        """Return what fails a preview, and prevents creating or updating this resource."""
         return ()
 
     def identity(self, _olds: Properties, _news: Properties) -> Collection[str]:
-        """Return the inputs whose change makes another resource."""
+        """Return the inputs whose change requires replacement."""
         return [_key(each) for each in fields(self.args) if each.metadata.get("identity")]
 
     def is_stale(self, _olds: Properties, _news: Properties) -> bool:
-        """Whether there is something to update although no input differs; asked only then."""
+        """Return whether an update is required although no input differs; called only then."""
         return False
 
     def lost(self, _olds: Properties, _news: Properties) -> Collection[str]:
-        """Return the inputs that name nothing any more: another resource is made, and what is tied to it."""
+        """Return inputs that refer to something deleted: the resource and its dependents are replaced."""
         return ()
 
     def name(self, _state: Properties) -> str:
@@ -159,25 +157,25 @@ class DynamicProvider(ResourceProvider):
         return "/".join(str(_state[key]) for key in self.named_by)
 
     def create_resource(self, _props: Properties) -> Properties:
-        """Make what is managed, and return the outputs. Run again after any failure, it finishes it."""
+        """Create the object, and return the outputs. Must be safe to repeat after any failure."""
         return {}
 
     def update_resource(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
-        """Change what is managed, and return the outputs that are other ones now."""
+        """Update the object, and return changed outputs."""
         return self.create_resource(_news)
 
     def read_resource(self, _id: str, _props: Properties) -> Properties | None:
-        """Return the properties that are different by now; None when the resource is gone."""
+        """Return changed properties; None if the resource no longer exists."""
         return {}
 
     def delete_resource(self, _id: str, _props: Properties) -> bool | None:
-        """Take away what is managed. A provider that keeps nothing but its state has nothing to remove.
+        """Delete the object. A provider without external objects has nothing to delete.
 
-        False when it stays, because a later incarnation of the same resource has it by now.
+        Return False if it stays because a later incarnation of the resource has it.
         """
 
     def configured(self, key: str) -> str | None:
-        """Return a value of the stack's configuration; a key without a namespace is of `credfleet:`."""
+        """Return a configuration value of the stack; a key without a namespace is in `credfleet:`."""
         full = key if ":" in key else f"credfleet:{key}"
         return None if self._config is None else self._config.get(full)
 
@@ -188,12 +186,12 @@ class DynamicProvider(ResourceProvider):
         return made
 
     def stack_of(self, props: Properties) -> str:
-        """Return the stack that holds something in its own name; empty where `heldAs` gives another."""
+        """Return the stack that is the holder; empty if `heldAs` sets another one."""
         names = {stack_of(str(props.get(key))) for key in _HOLDERS}
         return "" if self.configured(HELD_AS) else max(names)
 
     def _renamed(self, olds: Properties, news: Properties) -> Iterator[CheckFailure]:
-        """Refuse to hold something under another stack's name than before, as after `pulumi stack rename`."""
+        """Reject holding under a stack name other than before, as after `pulumi stack rename`."""
         for key in _HOLDERS & olds.keys() & news.keys():
             if (stack := former_stack(olds[key], news[key])) is not None:
                 where = f" --stack {own}" if (own := self.stack_of(news)) else ""
@@ -205,12 +203,12 @@ class DynamicProvider(ResourceProvider):
 
     @property
     def cluster(self) -> str | None:
-        """Which cluster is meant, as `credfleet:cluster` says it."""
+        """Value of `credfleet:cluster`."""
         return self.configured("cluster")
 
     @property
     def cluster_of_pool(self) -> str | None:
-        """Where the pool is whose accounts the stack claims, in the same form; here unless it says so."""
+        """Cluster of the pool that the stack claims from, in the same format; by default the stack's."""
         section = read_json(self.configured("accountPool") or "{}")
         elsewhere = section.get("from") if isinstance(section, dict) else None
         cluster = elsewhere.get("cluster") if isinstance(elsewhere, dict) else None
@@ -218,15 +216,15 @@ class DynamicProvider(ResourceProvider):
 
     @without_traceback
     def configure(self, req: ConfigureRequest) -> None:
-        """Keep the configuration of the stack."""
+        """Store the configuration of the stack."""
         self._config = req.config
 
     @without_traceback
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
-        """Fill in what was left out, and refuse what cannot become true, already in a preview.
+        """Set defaults, and reject what cannot succeed, even in a preview.
 
-        An update would end with a check that fails, whatever else it could do: there, the create or update
-        of this one resource is refused.
+        In an update, a failing check would stop everything. There, only the create or update of this resource
+        fails.
         """
         inputs: Properties = {}
         for each in fields(self.args):
@@ -235,7 +233,7 @@ class DynamicProvider(ResourceProvider):
                 given = int(given)
             inputs[each.metadata.get("checked", _key(each))] = given if default is None else given or default
         inputs = self.prepare(inputs, _olds)
-        if renamed := [*self._renamed(_olds, inputs)]:  # ends the update: nothing is to move to another name
+        if renamed := [*self._renamed(_olds, inputs)]:  # fails the update: nothing may move
             return CheckResult(inputs, renamed)
         failures = [*self.failures(inputs, _olds)]
         if not failures or news.get(PREVIEW):
@@ -247,9 +245,10 @@ class DynamicProvider(ResourceProvider):
 
     @without_traceback
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
-        """Compare the inputs, then what is there with what is known of it.
+        """Compare the inputs, then the actual state with the recorded one.
 
-        What is refused is an update, even of what would be replaced, so that nothing is deleted before it.
+        A rejected resource is an update, even if it required replacement, so that nothing is deleted before
+        it.
         """
         if _news.get(_REFUSED):
             return DiffResult(changes=True, replaces=[], stables=[], delete_before_replace=False)
@@ -267,10 +266,10 @@ class DynamicProvider(ResourceProvider):
 
     @without_traceback
     def create(self, props: Properties) -> CreateResult:
-        """Make the resource, as an incarnation of its own."""
+        """Create the resource with its own incarnation id."""
         _go_on(props)
         is_deleted = type(self).delete_resource is not DynamicProvider.delete_resource
-        own = {INCARNATION: uuid.uuid4().hex} if is_deleted else {}  # else there is nothing to tell apart
+        own = {INCARNATION: uuid.uuid4().hex} if is_deleted else {}  # not required otherwise
         state = {**pick(props, keys(self.args)), **own, **self.create_resource({**props, **own})}
         id_ = self.name(state)
         if is_deleted:
@@ -279,7 +278,7 @@ class DynamicProvider(ResourceProvider):
 
     @without_traceback
     def read(self, id_: str, props: Properties) -> ReadResult:
-        """Look at the resource; one that is gone has no id."""
+        """Read the resource; a deleted one has no id."""
         found = self.read_resource(id_, props)
         if found is None:
             return ReadResult("", {})
@@ -289,7 +288,7 @@ class DynamicProvider(ResourceProvider):
 
     @without_traceback
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
-        """Change the resource; what it does not change of the outputs stays as it is."""
+        """Update the resource; outputs that it does not change are kept."""
         _go_on(_news)
         outputs = {
             **self._known(_olds),
@@ -299,10 +298,10 @@ class DynamicProvider(ResourceProvider):
 
     @without_traceback
     def delete(self, _id: str, _props: Properties) -> None:
-        """Remove the resource, unless it was created again: then this is what is left of it before.
+        """Delete the resource, unless it was replaced by one with the same id.
 
-        A replacement is created first, also one with the same inputs (`pulumi up --replace`). Objects that
-        carry their incarnation are spared in a later run as well.
+        A replacement is created first, even with equal inputs (`pulumi up --replace`). Objects that carry
+        their incarnation are protected in later runs too.
         """
         own = _props.get(INCARNATION)
         if self._latest.get(self._identified(_id, _props), own) != own:
@@ -311,12 +310,12 @@ class DynamicProvider(ResourceProvider):
             log(f"{_id} stays: another resource of its owner has written it since")
 
     def _identified(self, id_: str, props: Properties) -> tuple[type, str, str]:
-        """Return what a resource and the one that takes its place with the same inputs have in common."""
+        """Return the key shared by a resource and its replacement with the same inputs."""
         identity = [props.get(_key(each)) for each in fields(self.args) if each.metadata.get("identity")]
         return type(self), id_, json.dumps(identity, sort_keys=True)
 
     def _known(self, props: Properties) -> Properties:
-        """Return the outputs that there are: one that an older version did not have is no change."""
+        """Return the existing outputs: one that an older version lacked is no change."""
         return {key: props[key] for key in (*self.outputs, INCARNATION) if key in props}
 
 
@@ -325,20 +324,20 @@ _MISSING: Final = ("absent", "keys-missing")
 
 
 class FollowingProvider(DynamicProvider):
-    """A provider of what follows a source: what that says now may be a change. Its outputs have a digest."""
+    """Provider of an object that follows a source. Its outputs include a digest."""
 
     def is_current(self, props: Properties, digest: str) -> bool:
-        """Whether what was written, of this digest, is what the source says now; may raise CredfleetError."""
+        """Return whether the written object, with this digest, matches its source; raises CredfleetError."""
         raise NotImplementedError
 
     def is_predicted_otherwise(self, _props: Properties) -> bool:
-        """Whether the source will say something else after this very update; may raise CredfleetError."""
+        """Return whether the source will change in this update; might raise CredfleetError."""
         return False
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether the source says something else, or will; what cannot be seen is no change.
+        """Return whether the source differs, or will; if it cannot be read, there is no change.
 
-        What is seen to be missing is one: the update then says so, and fails.
+        A missing source is a change: the update then reports it and fails.
         """
         if is_unknown(news):
             return False
@@ -346,13 +345,13 @@ class FollowingProvider(DynamicProvider):
             is_current = self.is_current({**news, **pick(olds, [INCARNATION])}, str(olds.get("digest")))
             return not is_current or self.is_predicted_otherwise(news)
         except CredfleetError as error:
-            recorded = olds.get(FORESEEN)  # by a review without keys alone: what the last update wrote
+            recorded = olds.get(FORESEEN)  # set only in a keyless review: what the last update wrote
             is_otherwise = recorded is not None and recorded != news.get(FORESEEN)
             return is_otherwise or error.code in _MISSING
 
 
 class DynamicResource(Resource, Generic[ArgsT]):
-    """A resource of a DynamicProvider. Its annotations are the properties a program reads, in snake_case."""
+    """Resource of a DynamicProvider. Its annotations are the properties for programs, in snake_case."""
 
     provider: ClassVar[type[DynamicProvider]]
 
@@ -376,30 +375,30 @@ class DynamicResource(Resource, Generic[ArgsT]):
 
 
 def _go_on(inputs: Properties) -> None:
-    """Refuse what the check refused; raises RunError."""
+    """Raise RunError if the check rejected the inputs."""
     if refused := inputs.get(_REFUSED):
         raise pulumi.RunError(refused)
 
 
 def camel_case(name: str) -> str:
-    """Return the name of a property as Pulumi writes it."""
+    """Return a property name in Pulumi's camelCase."""
     first, *more = name.split("_")
     return first + "".join(word.capitalize() for word in more)
 
 
 @cache
 def keys(args: type[DataclassInstance]) -> tuple[str, ...]:
-    """Return the inputs that a dataclass of arguments stands for."""
+    """Return the input names of an arguments dataclass."""
     return tuple(_key(each) for each in fields(args))
 
 
 def pick(props: Properties, names: Iterable[str]) -> Properties:
-    """Return these properties; an absent one is None."""
+    """Return these properties; a missing one is None."""
     return {name: props.get(name) for name in names}
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value, or one inside an object or list, is known only at the update."""
+    """Return whether a value, or a nested one, is known only during the update."""
     match value:
         case dict():
             return any(is_unknown(each) for each in value.values())
@@ -412,9 +411,9 @@ def is_unknown(value: Any) -> bool:
 def name_errors(
     inputs: Properties, namespaces: Sequence[str], objects: Sequence[str]
 ) -> Iterator[CheckFailure]:
-    """Return which of the known inputs cannot be what they have to name: a namespace, or a Secret.
+    """Yield failures for known inputs that are not valid names of a namespace or Secret.
 
-    What is absent is unknown, too: so the CLI passes in an update what a failed resource would have told.
+    Absent inputs count as unknown: the CLI passes outputs of failed resources like this in an update.
     """
     for key in namespaces:
         if not (inputs[key] is None or is_unknown(inputs[key]) or is_namespace(str(inputs[key]))):
@@ -425,15 +424,15 @@ def name_errors(
 
 
 def is_called_otherwise(olds: Properties, news: Properties) -> bool:
-    """Whether it was held under a name that the program gives as a former one of the same thing."""
+    """Return whether it was held under a former name that the program states."""
     return any(olds.get(key) in (news.get("previously") or ()) for key in _HOLDERS)
 
 
 def log(text: str) -> None:
-    """Say something to the person who runs the update; what begins with WARNING is a warning.
+    """Print a message to the user of the update; text after WARNING is a warning.
 
-    What a provider prints, the engine shows as information; for warnings its process is started with the
-    engine's address. One without an engine prints them.
+    The engine shows a provider's output as information; for warnings, the process gets the engine's address
+    as an argument. Without it they are printed.
     """
     if text.startswith(WARNING) and len(sys.argv) > 1:
         message = LogRequest(severity=LogSeverity.WARNING, message=text.removeprefix(WARNING))

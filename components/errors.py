@@ -37,7 +37,7 @@ from components.naming import HELD_AS, config_path
 
 
 def held_by_another_state(tenant: str, slot: str, holder: str) -> NotAllowed:
-    """Return why a claim is not this stack's, though it is held under its name."""
+    """Return the error for a claim that another Pulumi state holds under this name."""
     stack = holder.split("/")[3] if holder.count("/") > 2 else "STACK"
     return NotAllowed(
         place=f"claim {tenant}/{slot}",
@@ -48,21 +48,21 @@ def held_by_another_state(tenant: str, slot: str, holder: str) -> NotAllowed:
 
 
 def how_many(count: int, noun: str) -> str:
-    """Return a count with its noun, as people write it: `1 claim`, `2 claims`."""
+    """Return a count with its noun: `1 claim`, `2 claims`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('sh') else 's'}"
 
 
 def first_named(names: Sequence[str], joint: str = ", ") -> str:
-    """Return the first five of these, and how many more there are."""
+    """Return the first five names, and how many more there are."""
     more = f"{joint.rstrip(', ')} and {len(names) - 5} more" if len(names) > 5 else ""
     return joint.join(names[:5]) + more
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong: where, what and why, and how to fix it. No field holds a value of a credential.
+    """One problem: where, what and why, and the fix. No field contains a credential value.
 
-    at: file, line and column of what is written there, where they are known.
+    `at`: file, line and column of the entry, if known.
     """
 
     place: str
@@ -75,16 +75,16 @@ class Problem:
 
     @property
     def where(self) -> str:
-        """The place behind its file, line and column."""
+        """Place, after its file, line and column."""
         return located(self.place, self.at)
 
     def within(self, place: str) -> Problem:
-        """Return the same problem at another place: where what was judged is written."""
+        """Return the same problem at another place, where its subject is configured."""
         return replace(self, place=place)
 
 
 def located(place: str, at: tuple[str, int, int] | None) -> str:
-    """Return a place behind its file, told once, line and column, as terminals make them clickable."""
+    """Return a place after its file, line and column, in a form that terminals make clickable."""
     if at is None:
         return place
     file = re.escape(at[0].rpartition("/")[2])
@@ -93,11 +93,11 @@ def located(place: str, at: tuple[str, int, int] | None) -> str:
 
 
 class ExplainedError(Exception):
-    """A foreseeable mistake or state, told in two lines.
+    """Expected error, shown in two lines.
 
-    code: stable kebab-case word for machines. place: configuration path or object.
-    problem: what is wrong and why it matters. fix: what to do about it. at: file, line and column, if known.
-    No field ever carries a credential.
+    `code`: stable kebab-case code for programs. `place`: configuration path or object. `problem`: what is
+    wrong and why it matters. `fix`: what to do. `at`: file, line and column, if known. No field contains a
+    credential.
     """
 
     def __init__(
@@ -115,12 +115,12 @@ class ExplainedError(Exception):
 
     @classmethod
     def of(cls, found: Problem | ExplainedError, code: str, place: str) -> Self:
-        """Return what was found, told or raised, as an error of another place."""
+        """Return a problem or error as an error at another place."""
         return cls(code=code, place=place, problem=found.problem, fix=found.fix)
 
 
 class NotSignedIn(ExplainedError):  # noqa: N818 - as Misconfigured
-    """The API server answers 401. It is no CredfleetError: a preview must not pass over it as unseen."""
+    """The API server answers 401. Not a CredfleetError, because previews must not ignore it."""
 
     def __init__(self, *, server: str, fix: str) -> None:
         super().__init__(
@@ -133,11 +133,11 @@ class NotSignedIn(ExplainedError):  # noqa: N818 - as Misconfigured
 
 
 class CredfleetError(ExplainedError):
-    """An error about a subject; a preview that only looks may pass over one that it cannot see."""
+    """Error about a subject; a preview can ignore one that it cannot read."""
 
 
 class ConfigurationError(CredfleetError):
-    """Everything wrong with the configuration of a stack, reported at once."""
+    """All problems of a stack's configuration, reported together."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -155,27 +155,27 @@ class ConfigurationError(CredfleetError):
 
 
 class Misused(CredfleetError):  # noqa: N818 - as Misconfigured
-    """A command line that lacks something, or says what makes no sense: nothing was asked of anybody."""
+    """Invalid or incomplete command line; nothing was called."""
 
     def __init__(self, *, place: str, problem: str, fix: str) -> None:
         super().__init__(code="usage", place=place, problem=problem, fix=fix)
 
 
 class ClusterError(CredfleetError):
-    """The cluster that is meant cannot be found, or another one answers; nothing was written."""
+    """The cluster is not found, or is another one; nothing was written."""
 
 
 class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
-    """No answer came from the stack's cluster: the call may have been carried out or not."""
+    """No answer from the stack's cluster: the call might have been carried out."""
 
     def as_error(self, fix: str) -> ClusterError:
-        """Say it to who cannot go on without. fix: what to do when no answer comes."""
+        """Return it as an error for callers that require an answer. `fix`: what to do."""
         problem = f"the API server does not answer ({self})"
         return ClusterError(code="unreachable", place="credfleet:cluster", problem=problem, fix=fix)
 
 
 class PoolError(CredfleetError):
-    """Whatever the account pool refuses or cannot do. CODE: of the class."""
+    """Rejection or failure of the account pool. `CODE`: of the class."""
 
     CODE: ClassVar[str]
 
@@ -184,7 +184,7 @@ class PoolError(CredfleetError):
 
 
 class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
-    """No member of the partition is free: nothing was claimed, nothing is left behind."""
+    """No member of the partition is free: nothing was claimed or left behind."""
 
     CODE = "exhausted"
 
@@ -198,7 +198,7 @@ class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
 
 
 class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
-    """The claim has as many holders as its limit allows."""
+    """The claim has the maximum number of holders."""
 
     CODE = "limit-reached"
 
@@ -212,7 +212,7 @@ class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
 
 
 class QuotaReached(PoolError):  # noqa: N818 - as LimitReached
-    """The consumer has as many accounts of the type as the pool gives it."""
+    """The consumer has its maximum number of accounts of the type."""
 
     CODE = "quota-reached"
 
@@ -226,13 +226,13 @@ class QuotaReached(PoolError):  # noqa: N818 - as LimitReached
 
 
 class Misconfigured(PoolError):  # noqa: N818 - the word of the protocol
-    """A pool, member, record or request that no protocol step can make sense of; never retried."""
+    """Invalid pool, member, record or request; never retried."""
 
     CODE = "misconfigured"
 
 
 class LostMember(PoolError):  # noqa: N818 - the word of the protocol
-    """A bound claim whose member was deleted, replaced or relabelled manually."""
+    """The member of a bound claim was deleted, replaced or relabelled manually."""
 
     CODE = "lost-member"
 
@@ -247,19 +247,19 @@ class LostMember(PoolError):  # noqa: N818 - the word of the protocol
 
 
 class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
-    """The API server, or the state of a member, does not allow it."""
+    """Denied by the API server, or not allowed in the state of a member."""
 
     CODE = "not-allowed"
 
 
 class Withheld(NotAllowed):
-    """The pool gives no new accounts, or the claim's takes no new holder, until an operator says so."""
+    """The pool gives out no new accounts, or the account takes no new holder, until an operator acts."""
 
 
 class Restored(PoolError):  # noqa: N818 - the word of the protocol
-    """The pool came back from a backup: every token would look dead, so everybody refuses.
+    """The pool was restored from a backup: every token looks dead, so every process rejects it.
 
-    member: the one account that shows it, where the pool as a whole does not.
+    `member`: the account that shows this, if the pool as a whole does not.
     """
 
     CODE = "pool-restored"
@@ -276,7 +276,7 @@ class Restored(PoolError):  # noqa: N818 - the word of the protocol
 
 
 class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
-    """The time given ran out before the cluster had answered."""
+    """Timeout before the cluster answered."""
 
     CODE = "unreachable"
 
@@ -294,29 +294,29 @@ class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
 
 
 def contended(error: type[CredfleetError], place: str, what: str, attempts: int) -> CredfleetError:
-    """Return that others kept changing what was to be written."""
+    """Return the error for repeated write conflicts."""
     problem = f"others changed {what} {attempts} times while it was written"
     return error(code="contended", place=place, problem=problem, fix="find the other writer, then run again")
 
 
 class ProjectionError(CredfleetError):
-    """What keeps a projection from being written, read or removed."""
+    """A projection cannot be written, read or removed."""
 
 
 class PullSecretError(CredfleetError):
-    """A pull secret that is not what was stored, or a service that does not take what it is told."""
+    """A pull secret differs from the stored one, or a service rejects a report about it."""
 
 
 class SecretManagerError(CredfleetError):
-    """What keeps Secret Manager from being read or written.
+    """Secret Manager cannot be read or written.
 
-    Codes: absent; exists; not-allowed; no-identity; unreachable (the codes that pass did not, within the time
-    given); refused.
+    Codes: absent; exists; not-allowed; no-identity; unreachable (temporary errors lasted longer than the
+    timeout); refused.
     """
 
 
 class StoreError(CredfleetError):
-    """What keeps a consumer from reading from its store, or pushing to it.
+    """A consumer cannot read from its store, or push to it.
 
     Codes: refused (by the rule of references, before any call); no-client; not-allowed; unreachable;
     misconfigured; absent; taken; contended; not-ready.
@@ -324,7 +324,7 @@ class StoreError(CredfleetError):
 
 
 class EsoError(CredfleetError):
-    """What the rule of references refuses, or ESO cannot express; nothing was compiled."""
+    """Rejected by the rule of references, or not expressible in ESO; nothing was compiled."""
 
     def __init__(self, place: str, refusals: Sequence[Problem]) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What a stack declares as a whole: composes the rooms, and alone resolves references between them."""
+"""The whole stack: composes the components, and resolves references between them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,11 @@ from components.wiring.tenants import Declared, Tenants
 class Fleet(pulumi.ComponentResource):
     """Whole stack: the account pool, the tenants with their accounts, and all other parts.
 
-    A program reads account_pool, {namespace, members} or empty without a pool; tenants, name → {namespace,
-    accounts, deliveries}, where accounts is slot → {namespace, secretName, accountId} and deliveries slot →
-    the copy of that Secret, namespace/name; aso_credentials, pull_secrets and secret_stores, as `declare_…`
-    of each returns it; services and apps, as `declare_services` returns them. Secrets are named, never shown.
-
-    Output: skipped, what the configuration asks for and the stack does not declare yet → why. The outputs of
-    what it declares tell the rest.
+    Attributes for a program: `account_pool`, {namespace, members}, empty without a pool; `tenants`, name →
+    {namespace, accounts, deliveries}, with accounts slot → {namespace, secretName, accountId} and deliveries
+    slot → copy of that Secret, namespace/name; `aso_credentials`, `pull_secrets`, `secret_stores`: results of
+    their `declare_…` functions; `services`, `apps`: result of `declare_services`. They contain names of
+    Secrets, no data. Output: `skipped`, what is configured but not declared yet → why.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
@@ -85,19 +83,19 @@ class Fleet(pulumi.ComponentResource):
         self.register_outputs({"skipped": self.skipped})
 
     def _settled(self) -> pulumi.Output[Any]:
-        """Return what is known once all is declared that is made of accounts."""
+        """Return an output that is known once all dependents of accounts are declared."""
         copies = [tenant["deliveries"] for tenant in self.tenants.values()]
         made = [self.aso_credentials, self.pull_secrets, self.services, self.apps, self.secret_stores]
         return pulumi.Output.all(copies, made, self.skipped)
 
     def _tell(self, skipped: Mapping[str, str]) -> Mapping[str, str]:
-        """Say what is skipped beside claims and pull secrets, which say so themselves."""
+        """Report what is skipped, except claims and pull secrets, which report it themselves."""
         if skipped:
             pulumi.log.info("\n".join(skipped_lines(skipped)), self)
         return skipped
 
     def export(self) -> None:
-        """Make a digest of it the outputs of the stack: how much there is of each part, and is skipped."""
+        """Export a summary as stack outputs: the count of each part, and of what is skipped."""
         for name, value in self._digest().items():
             pulumi.export(name, value)
 
@@ -133,15 +131,15 @@ class Fleet(pulumi.ComponentResource):
         return declare_pull_secrets(self._settings, self._settings.pull_secrets, declared, self._child)
 
     def _secret_stores(self, declared: Declared) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
-        """Declare stores after the Secrets of services; what uses an account comes after that one."""
+        """Declare stores after the Secrets of services; uses of an account come after the account."""
         after = pulumi.ResourceOptions(depends_on=pulumi.Output.from_input(self._until_services_settled()))
         opts = pulumi.ResourceOptions.merge(self._child, after)
         return declare_secret_stores(self._settings, declared, opts)
 
     async def _until_services_settled(self) -> Sequence[pulumi.Resource]:
-        """Wait for services, made or failed: one that failed is no store's trouble.
+        """Wait until services are created or failed; a failed one does not block stores.
 
-        Of a component the engine deletes what was made before only after what depends on it.
+        The engine deletes the children of a component only after the dependents of the component.
         """
         await pulumi.Output.from_input(self.services).future(with_unknowns=True)
         urn = await self.urn.future()
@@ -153,7 +151,7 @@ def _joined(parts: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
 
 
 def _refuse_losses(settings: Settings) -> None:
-    """End the program before it declares anything if its stack's file was cut off, or loses what it had."""
+    """Fail before anything is declared if the stack's file is truncated, or the update would lose objects."""
     file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
     known = recall_resources()
     losses = find_losses(read_former(known), settings, Path.cwd(), read_entries(known))

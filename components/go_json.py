@@ -1,7 +1,7 @@
-"""JSON text as Go's `encoding/json` reads and writes it, to the byte.
+"""JSON text read and written byte for byte as Go's `encoding/json` does.
 
-Korifi decodes credentials into `map[string]any` and encodes them again; who compares, signs or hashes the
-result sees the difference of a single byte. Where Go would change a value without a word, a remark tells it.
+Korifi decodes credentials into `map[string]any` and encodes them again; a consumer that compares, signs or
+hashes the result notices any changed byte. A remark reports each value that Go changes silently.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _OF_HTML: Final = {ord(each): f"\\u{ord(each):04x}" for each in "&<>"} | _LINE_E
 
 
 class Numbers(StrEnum):
-    """What becomes of a number.
+    """Treatment of numbers.
 
-    FLOAT: it passes through a 64-bit float, as in Go. EXACT: an integer keeps its digits, any other number
-    passes through the float.
+    FLOAT: convert to a 64-bit float, as in Go. EXACT: integers keep their digits, other numbers are
+    converted.
     """
 
     FLOAT = "float"
@@ -42,7 +42,7 @@ class Numbers(StrEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number:
-    """A number by the text it is written as; while it is read, a word such as NaN as well."""
+    """Number as its JSON text; while parsing, also a word such as NaN."""
 
     text: str
 
@@ -52,24 +52,24 @@ JsonValue: TypeAlias = "bool | str | Number | list[JsonValue] | dict[str, JsonVa
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a text says, and where reading it changed something."""
+    """Parsed document, and remarks where parsing changed it."""
 
     value: JsonValue = field(repr=False)
     remarks: tuple[Problem, ...] = ()
 
 
 def key_path(path: Path) -> str:
-    """Return a place in a document: `user.name`, `hosts[0]["my key"]`; `credentials` for the whole."""
+    """Return a path in a document: `user.name`, `hosts[0]["my key"]`; `credentials` for the root."""
     shown = [key if len(str(key)) <= _KEY_SHOWN else f"{str(key)[:_KEY_SHOWN]}…" for key in path]
     return config_path("", *shown).partition(":")[2].removeprefix(".") or "credentials"
 
 
 def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
-    """Read one JSON document, strictly: UTF-8, one value, no NaN, every number within a 64-bit float.
+    """Parse one JSON document strictly: UTF-8, one value, no NaN, every number within a 64-bit float.
 
-    Of a repeated key the last one counts and half a surrogate pair becomes U+FFFD, as in Go; both are
-    remarked, and so is an integer the float rounds. Bytes that are no UTF-8 are refused, which Go would
-    replace. Raises CredfleetError.
+    As in Go, the last of repeated keys wins and an unpaired surrogate becomes U+FFFD; both get a remark, as
+    does an integer that the float rounds. Bytes that are not UTF-8, which Go would replace, are rejected.
+    Raises CredfleetError.
     """
     try:
         characters = text.decode()
@@ -104,12 +104,12 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
 
 
 def without_surrogates(text: str) -> str:
-    """Return a text as Go reads it: what is no character is U+FFFD."""
+    """Return a string as Go reads it: unpaired surrogates become U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def write(value: JsonValue) -> str:
-    """Write a value as `json.Marshal` writes it: keys sorted by bytes, no blanks, `&`, `<`, `>` escaped."""
+    """Encode a value like `json.Marshal`: keys sorted by bytes, no spaces, `&`, `<`, `>` escaped."""
     match value:
         case None:
             return "null"
@@ -126,14 +126,14 @@ def write(value: JsonValue) -> str:
 
 
 def write_struct(members: Mapping[str, JsonValue]) -> str:
-    """Write an object whose keys keep their order, as those of a Go struct do."""
+    """Encode an object in the order of its keys, like a Go struct."""
     return f"{{{','.join(f'{write(key)}:{write(value)}' for key, value in members.items())}}}"
 
 
 def write_texts(texts: Mapping[str, bytes]) -> bytes:
-    """Write a map of texts as `json.Encoder` does with `SetEscapeHTML(false)`.
+    """Encode a map of strings like `json.Encoder` with `SetEscapeHTML(false)`.
 
-    Bytes that are no UTF-8 are lost: each becomes U+FFFD.
+    Bytes that are not UTF-8 become U+FFFD.
     """
     said = {key: value.decode(errors="surrogateescape") for key, value in texts.items()}
     members = (f"{_quoted(key)}:{_quoted(said[key])}" for key in sorted(said))
@@ -208,7 +208,7 @@ class _Reader:
 
 
 def _float_text(number: float) -> str:
-    """Write a float in Go's format: shortest digits; an exponent below 1e-6 and from 1e21 on."""
+    """Format a float as Go does: shortest digits; an exponent below 1e-6 and from 1e21 on."""
     shortest = Decimal(repr(number)).normalize()
     has_exponent = number != 0 and not 1e-6 <= abs(number) < 1e21
     return f"{shortest:e}" if has_exponent else f"{shortest:f}"

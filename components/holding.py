@@ -1,4 +1,4 @@
-"""Under which names a program holds accounts and owns what it writes, and which names its resources had."""
+"""Holder ids and owners of a program, and former names of its resources."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from components.naming import HELD_AS, stack_holder
 def current_holder(tenant: str, slot: str = "0") -> str:
     """Return the holder id of the stack, or of `credfleet:heldAs`, for a tenant and slot.
 
-    tenant: or the section of the configuration, and slot: its entry, for what else it writes.
+    For other objects, `tenant` is the section of the configuration, and `slot` its entry.
     """
     stack = pulumi.Config("credfleet").get(HELD_AS) or pulumi.get_stack()
     return stack_holder(pulumi.get_organization(), pulumi.get_project(), stack, tenant, slot)
 
 
 def takes_over() -> bool:
-    """Whether the stack says that what is held in its name is its own, whatever state claimed it."""
+    """Return whether the stack takes over what is held in its name, whatever state claimed it."""
     return pulumi.Config("credfleet").get(HELD_AS) == pulumi.get_stack()
 
 
 def known_as(name: str, former: Iterable[str]) -> pulumi.ResourceOptions:
-    """Return the options of a resource that had other names, and of all below it that is named after it.
+    """Return options with aliases for a renamed resource, and for its descendants that are named after it.
 
-    Each has aliases of its own: those of a parent count for its children only until the parent was updated.
+    Each gets its own aliases: a child inherits those of its parent only until the parent was updated.
     """
     names = [*former]
 
@@ -42,8 +42,8 @@ def known_as(name: str, former: Iterable[str]) -> pulumi.ResourceOptions:
 
 
 def names_of(holders: Iterable[str]) -> Sequence[str]:
-    """Return the claims that were held so, as `tenant/slot`."""
+    """Return the claims of these holder ids as `tenant/slot`."""
     return ["/".join(each.rsplit("/", 2)[1:]) for each in holders]
 
 
-holder_here = current_holder  # its former name, for one release
+holder_here = current_holder  # former name, kept for one release

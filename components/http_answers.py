@@ -1,4 +1,4 @@
-"""What an HTTP answer means to the caller, and how calls are repeated whose failure passes by itself."""
+"""Meaning of HTTP statuses, and pauses between retries of temporary failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class HttpOutcome(StrEnum):
-    """What came of a call. UNREACHABLE: it passes by itself, and the call may have been carried out."""
+    """Result of a call. UNREACHABLE: temporary, and the call might have been carried out."""
 
     DONE = "done"
     ABSENT = "absent"
@@ -19,7 +19,7 @@ class HttpOutcome(StrEnum):
 
 
 def answer_of(status: int) -> HttpOutcome:
-    """Return what a status means."""
+    """Return the meaning of a status."""
     match status:
         case 401 | 403:
             return HttpOutcome.NOT_ALLOWED
@@ -47,11 +47,11 @@ LONGEST_WISH_SECONDS: Final = 10.0
 
 
 def jitter(attempt: int) -> float:
-    """Return the seconds to wait after so many failures: up to a bound that doubles (full jitter)."""
+    """Return the seconds to wait after this many failures: random below a doubling limit (full jitter)."""
     bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 20))
     return random.uniform(0, bound)  # noqa: S311 - spreads retries, hides nothing
 
 
 def pause(attempt: int, wished: float) -> float:
-    """Return the seconds to wait after so many failures, at least as long as the server wishes."""
+    """Return the seconds to wait after this many failures, at least as long as the server asks."""
     return max(jitter(attempt), min(wished, LONGEST_WISH_SECONDS))

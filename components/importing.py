@@ -1,7 +1,7 @@
-"""Clients are imported where they are used, by one thread at a time.
+"""Lock for lazy imports of client libraries: one thread imports at a time.
 
-They import each other in circles. Two threads of a provider's process that enter such a circle at different
-ends would wait for each other, and Python rather hands one of them a module that is not whole yet.
+These libraries have import cycles. If two threads entered a cycle at different modules, they could deadlock,
+or Python could hand one of them a partially initialized module.
 """
 
 from __future__ import annotations

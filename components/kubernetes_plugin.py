@@ -1,8 +1,8 @@
-"""Whether the Kubernetes provider that the engine is about to use has the options this program relies on.
+"""Check that the Kubernetes provider plugin of the engine has the options that this program requires.
 
-The engine takes a plugin of the version that the SDK asks for, unless another one is attached or on PATH.
-That one it takes whatever its version, with a warning, and an older plugin ignores what it does not know. A
-program cannot ask the engine which plugin it took, so it looks where the engine looks and asks the plugin.
+The engine uses the plugin version of the SDK, unless another one is attached or on PATH. It accepts that one
+with any version, and an older plugin ignores options it does not know. A program cannot ask the engine which
+plugin it uses, so this module searches like the engine and asks the plugin.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SECONDS: Final = 60.0
 
 
 def refuse_older_plugin() -> None:
-    """End the program, in a preview too, if its Kubernetes provider lacks what it relies on."""
+    """Fail the program, even a preview, if its Kubernetes provider lacks required options."""
     where, lacking = lacking_options()
     if not lacking:
         return
@@ -58,9 +58,9 @@ def refuse_older_plugin() -> None:
 
 @cache
 def lacking_options() -> tuple[str, tuple[str, ...]]:
-    """Return where the plugin is, and which options it lacks; none where the engine takes its own.
+    """Return the path of the plugin and its missing options; empty if the engine uses its own plugin.
 
-    A plugin that does not answer, or tells no options, is for the engine to judge.
+    A plugin that does not answer, or lists no options, is left to the engine.
     """
     attached = dict(each.split(":", 1) for each in os.environ.get(_ATTACHED, "").split(",") if ":" in each)
     if port := attached.get("kubernetes"):
@@ -73,7 +73,7 @@ def lacking_options() -> tuple[str, tuple[str, ...]]:
 
 
 def _lacking(port: str) -> tuple[str, ...]:
-    """Ask a plugin for its schema, which is larger than what a channel takes by default."""
+    """Return the missing options of a plugin; its schema exceeds the default message size."""
     options = [("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0)]
     with grpc.insecure_channel(f"127.0.0.1:{port}", options) as channel:
         stub = provider_pb2_grpc.ResourceProviderStub(channel)
@@ -87,7 +87,7 @@ def _lacking(port: str) -> tuple[str, ...]:
 
 @contextmanager
 def _started(path: str) -> Generator[str]:
-    """Start a plugin, which prints the port it listens at."""
+    """Start a plugin, which prints its port."""
     with subprocess.Popen(
         [path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

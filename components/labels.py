@@ -1,7 +1,7 @@
-"""The words credfleet writes on Kubernetes objects: label keys, annotation keys and their closed values.
+"""Label and annotation keys that credfleet writes on Kubernetes objects, and their fixed values.
 
-Two label keys are bare because the pools that exist already carry them; everything else is prefixed.
-Which process may write which key stands in docs/design/claim-protocol.md, Objects and keys.
+Two label keys have no prefix, because existing pools already use them. For the writers of each key, see
+docs/design/claim-protocol.md, Objects and keys.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ HYPERSCALERS: Final = ("alicloud", "aws", "azure", "gcp", "gdch", "openstack")
 
 
 def hyperscaler_of(pool_type: str) -> str | None:
-    """Return the cloud of a pool type (`gcp_cf-sa30` → `gcp`), or None when it is none we know."""
+    """Return the cloud of a pool type (`gcp_cf-sa30` → `gcp`), or None if unknown."""
     cloud = pool_type.partition("_")[0]
     return cloud if cloud in HYPERSCALERS else None

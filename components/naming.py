@@ -1,4 +1,4 @@
-"""Names and their limits: pure functions, each naming the rule of the service it serves."""
+"""Names and their limits: pure functions, each for the rule of one service."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TENANT_NAMESPACE_END: Final = "-namespace"
 
 
 def matching(form: str, most: int = sys.maxsize) -> Callable[[str], bool]:
-    """Return whether a text is of a form, from end to end, and of so many characters at most."""
+    """Return a test for whether a string matches a pattern fully, with a maximum length."""
     pattern = re.compile(form)
     return lambda text: len(text) <= most and pattern.fullmatch(text) is not None
 
@@ -65,17 +65,17 @@ is_data_key: Final = matching(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+", OBJECT_NAME_LIMIT)
 
 
 def is_label_key(text: str) -> bool:
-    """Whether Kubernetes takes the text as a label's key: a word, behind `<DNS subdomain>/` or bare."""
+    """Return whether a string is a label key in Kubernetes: a name, optionally after `<DNS subdomain>/`."""
     prefix, slash, word = text.rpartition("/")
     return is_label_value(word) and (not slash or is_object_name(prefix))
 
 
 def tenant_label(tenant: str) -> str:
-    """Return the label value a tenant is known by, as docs/design/claim-protocol.md has it.
+    """Return the label value of a tenant, as in docs/design/claim-protocol.md.
 
-    A tenant that is a label value stays as it is, so labels written before credfleet stay valid; any
-    other becomes `enc-` and 52 characters of its SHA-256. Two tenants never share a value.
-    Raises ValueError for a tenant that is empty or has blanks at an end.
+    A tenant that is a valid label value is unchanged, so labels from before credfleet stay valid; any other
+    becomes `enc-` and 52 characters of its SHA-256. No two tenants share a value. Raises ValueError for a
+    tenant that is empty or has surrounding whitespace.
     """
     if not tenant or tenant != tenant.strip():
         raise ValueError("a tenant's name is not empty and has no blanks at its ends")
@@ -86,12 +86,12 @@ def tenant_label(tenant: str) -> str:
 
 
 def stack_holder(organization: str, project: str, stack: str, tenant: str, slot: str) -> str:
-    """Return the id under which a stack holds an account: the same however often it runs."""
+    """Return the holder id of a stack, the same in every run."""
     return f"{STACK_HOLDER}/{organization}/{project}/{stack}/{tenant}/{slot}"
 
 
 def stack_of(holder: str) -> str:
-    """Return the stack under whose name something is held; empty for a holder that is no stack."""
+    """Return the stack of a holder id; empty if the holder is not a stack."""
     match holder.split("/"):
         case [kind, _, _, stack, *_] if kind == STACK_HOLDER:
             return stack
@@ -100,7 +100,7 @@ def stack_of(holder: str) -> str:
 
 
 def former_stack(before: object, now: object) -> str | None:
-    """Return the stack in the former id of a holder, where nothing but the stack is another one now."""
+    """Return the stack of a former holder id that differs from the present one only in the stack."""
     was, now_ = _STACK.fullmatch(str(before)), _STACK.fullmatch(str(now))
     if was is None or now_ is None or was.group(1, 3) != now_.group(1, 3):
         return None
@@ -108,12 +108,12 @@ def former_stack(before: object, now: object) -> str | None:
 
 
 def guid_of(holder: str) -> str:
-    """Return a GUID for what a stack holds under an id: the same however often it runs."""
+    """Return a GUID for a holder id, the same in every run."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"credfleet:{holder}"))
 
 
 def config_path(key: str, *segments: str | int) -> str:
-    """Return a place in the configuration the way `pulumi config set --path` takes it."""
+    """Return a configuration path in the syntax of `pulumi config set --path`."""
     path = f"credfleet:{key}"
     for segment in segments:
         if isinstance(segment, int):

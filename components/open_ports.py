@@ -1,6 +1,6 @@
-"""Addresses whose port a stack's file leaves open (`:0`): the sandbox's services, named by the environment.
+"""Addresses whose port is 0 in a stack's file: sandbox services, whose address is in the environment.
 
-The clouds' own variables are used where they exist, so that providers of others read them as well.
+The clouds' own variables are used if they exist, so that providers read them too.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def leaves_port_open(address: str) -> bool:
 
 
 def is_in_environment(key: str) -> bool:
-    """Return whether the environment has the address that stands at a key, or within it."""
+    """Return whether the environment has the address of this key, or of one below it."""
     return any(path.startswith(key) and os.environ.get(name) for path, name in VARIABLES.items())
 
 
 def settle(key: str, address: str) -> str:
-    """Return an address of a stack's file, or the environment's where the file leaves the port open.
+    """Return an address of a stack's file, or that of the environment if its port is 0.
 
-    Raises CredfleetError, code `sandbox-unknown`, where the environment has none.
+    Raises CredfleetError, code `sandbox-unknown`, if the environment has none.
     """
     if not leaves_port_open(address):
         return address

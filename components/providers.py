@@ -1,7 +1,7 @@
-"""The one place that makes providers, each imported and made only when a stack uses it.
+"""The only module that creates explicit providers, each imported and created only if a stack uses it.
 
-Providers are explicit, so a stack's keys have no say in them but by this module: those of `gcp:` and
-`azure-native:` are passed on, those of `kubernetes:` are refused by the settings.
+Explicit providers ignore a stack's keys except through this module: `gcp:` and `azure-native:` keys are
+passed on, `kubernetes:` keys are rejected by the settings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def gcp_provider(opts: pulumi.ResourceOptions) -> pulumi_gcp.Provider:
-    """Make the provider of Google Cloud from the stack's `gcp:` keys; an unknown key ends the program."""
+    """Create the provider of Google Cloud from the stack's `gcp:` keys; an unknown key fails the program."""
     from pulumi_gcp import Provider, ProviderArgs
 
     given = _configured("gcp", ProviderArgs)
@@ -38,9 +38,9 @@ def gcp_provider(opts: pulumi.ResourceOptions) -> pulumi_gcp.Provider:
 def azure_provider(
     opts: pulumi.ResourceOptions, subscription: str | None = None
 ) -> pulumi_azure_native.Provider:
-    """Make a provider of Azure from the stack's `azure-native:` keys; an unknown key ends the program.
+    """Create a provider of Azure from the stack's `azure-native:` keys; an unknown key fails the program.
 
-    subscription: another than those keys say, whose provider is named after it.
+    `subscription`: if it differs from the keys; the provider is named after it.
     """
     from pulumi_azure_native import Provider, ProviderArgs
 
@@ -52,7 +52,7 @@ def azure_provider(
 
 
 def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
-    """Return the keys of a package as its provider's arguments, secrets marked."""
+    """Return the keys of a package as arguments of its provider, secrets marked."""
     known = {camel_case(name): name for name in inspect.signature(arguments).parameters}
     given: dict[str, Any] = {}
     for key, text in {**get_config_env(), **CONFIG.get()}.items():
@@ -66,7 +66,7 @@ def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
                 f"{key}: the provider has no such option, so it would be ignored without a word\n→ {fix}"
             )
         if key in VARIABLES and leaves_port_open(text):
-            continue  # the provider reads the variable itself: no state has a port of one machine
+            continue  # the provider reads the variable itself: ports of one machine do not belong in states
         value = read_json(text) if re.match(r"[\[{]|true$|false$", text) else text
         given[known[name]] = pulumi.Output.secret(value) if is_config_secret(key) else value
     return given
@@ -77,13 +77,11 @@ def kubernetes_provider(
 ) -> Provider:
     """Return the Kubernetes provider for the configured context, and for the cluster's uid if it is set.
 
-    cluster: without it, that of `credfleet:cluster`, on which claims are made.
-
-    A changed Secret or ConfigMap is updated where it is: replacing it would take the claim, or the pool's own
-    settings, with it. Conflicts are never forced and existing objects never taken over. The
-    cluster's identifier never changes, or an API server behind a new address would count as another cluster,
-    and every Secret would be replaced; another cluster is what the uid tells. A provider that does not know
-    these options is refused.
+    `cluster`: by default that of `credfleet:cluster`, in which claims are made. A changed Secret or ConfigMap
+    is updated in place: replacing it would remove the claim, or the pool's own settings. Conflicts are never
+    forced and existing objects never taken over. The cluster identifier is constant; otherwise an API server
+    at a new address would count as another cluster, and every Secret would be replaced. The uid detects
+    another cluster. A provider without these options is rejected.
     """
     refuse_older_plugin()
     if cluster is None:
@@ -113,9 +111,9 @@ def _provider(
 
 
 def _without_environment(given: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    """Keep out of a provider's inputs what its SDK reads in this machine's environment, such as KUBECONFIG.
+    """Remove from a provider's inputs what its SDK reads from this machine's environment, such as KUBECONFIG.
 
-    The provider reads the same variables where it runs; in the state they would be another machine's.
+    The provider reads the same variables at run time; the state would keep another machine's values.
     """
 
     def as_given(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
@@ -126,7 +124,7 @@ def _without_environment(given: Mapping[str, Any], opts: pulumi.ResourceOptions)
 
 
 def _verified_context(cluster: Cluster, uid: str, opts: pulumi.ResourceOptions) -> pulumi.Output[str | None]:
-    """Hand out the context once the cluster behind it has shown its uid, before anything can be written."""
+    """Return the context after the cluster's uid was verified, before anything can be written."""
     from pulumi_kubernetes.core.v1 import Namespace
 
     def with_kind(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
@@ -134,7 +132,7 @@ def _verified_context(cluster: Cluster, uid: str, opts: pulumi.ResourceOptions) 
         return pulumi.ResourceTransformationResult(said, args.opts)
 
     lookout = _provider("kubernetes-lookout", cluster, cluster.context, opts)
-    looking = pulumi.ResourceOptions(provider=lookout, transformations=[with_kind])  # as a refresh finds it
+    looking = pulumi.ResourceOptions(provider=lookout, transformations=[with_kind])  # as a refresh reads it
     looking = pulumi.ResourceOptions.merge(opts, looking)
     found = Namespace.get("kube-system", "kube-system", opts=looking).metadata.uid
 

@@ -1,4 +1,4 @@
-"""What the stack's own state has, as the running program may ask its engine."""
+"""State of the stack, as the running program can read it from its engine."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _READ_OUTPUTS: Final = "pulumi:pulumi:readStackOutputs"
 
 
 def this_stack() -> str:
-    """Return the name of the running stack, in full."""
+    """Return the full name of the running stack."""
     return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
 
 
 def recall_resources() -> Mapping[str, Mapping[str, Any]]:
-    """Return URN → `type` and `outputs` of all in the state; nothing where no update has come to its end.
+    """Return URN → `type` and `outputs` of the state; empty if no update has completed.
 
-    Asked for the resources of a stack without a state, the CLI would panic.
+    The CLI would panic if asked for resources of a stack without a state.
     """
     try:
         stack: Any = invoke(_READ_OUTPUTS, {"name": this_stack()}).value
         answer: Any = invoke(READ, {"stackName": this_stack()}).value if (stack or {}).get("outputs") else {}
-    except Exception:  # a review, or a test, has no backend
+    except Exception:  # reviews and tests have no backend
         return {}
     return resources_in(answer)
 
 
 def resources_in(answer: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return URN → `type` and `outputs`; what an update that failed left unknown is not there."""
+    """Return URN → `type` and `outputs`, without values that a failed update left unknown."""
     return _known((answer or {}).get("outputs") or {})
 
 

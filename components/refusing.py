@@ -1,7 +1,7 @@
-"""Hooks that refuse to make a resource, in a preview too, and the command that would import what is there.
+"""Hooks that prevent creating a resource, even in a preview, and the `pulumi import` command for it.
 
-While the engine waits for a hook, every thread of the event loop's executor may wait in RegisterResource for
-that answer. So looks have threads of their own.
+While the engine waits for a hook, all threads of the event loop's executor might wait in RegisterResource.
+The checks therefore use their own threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOOKS: Final = ThreadPoolExecutor(4, thread_name_prefix="credfleet-hook")
 
 
 def refusing(name: str, refuse: Callable[[pulumi.ResourceHookArgs], None]) -> pulumi.ResourceHook:
-    """Return a hook around what raises RunError for a resource that must not be made, and may block."""
+    """Return a hook for a blocking check that raises RunError if the resource must not be created."""
 
     async def look(args: pulumi.ResourceHookArgs) -> None:
         await asyncio.get_running_loop().run_in_executor(_LOOKS, refuse, args)
@@ -33,7 +33,7 @@ _SELF_MANAGED: Final = "organization"
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """A resource as the program declares it. parent, provider: their URNs.
+    """Resource as the program declares it. `parent`, `provider`: their URNs.
 
     Imported without them it would be another resource, which the next update deletes.
     """
@@ -46,10 +46,10 @@ class Importer:
     provider: str
 
     def command(self, id_: str) -> str:
-        """Return the command as a shell takes it. id_: of the object, as its provider imports it.
+        """Return the shell command. `id_`: import id of the object.
 
-        It generates no code, which would show what a Secret holds. The parent must be in the state: an update
-        records it before it comes to the resource, a preview records nothing.
+        It generates no code, which would show a Secret's data. The parent must be in the state: an update
+        records it before the resource, a preview does not.
         """
         options = ["--stack", self.stack, "--parent", f"parent={self.parent}"]
         options += ["--provider", f"provider={self.provider}", "--protect=false", "--generate-code=false"]
@@ -67,9 +67,9 @@ def keep(
     parent: pulumi.Resource,
     provided: pulumi.Resource,
 ) -> None:
-    """Note a resource by its URN, which is known with that of its parent, before the engine asks a hook.
+    """Record a resource by its URN, which is known with its parent's, before the engine runs a hook.
 
-    provided: the resource, or a component, whose provider of the type it has.
+    `provided`: the resource, or a component, whose provider it uses.
     """
     organization, stack = pulumi.get_organization(), pulumi.get_stack()
     stack = stack if organization == _SELF_MANAGED else f"{organization}/{pulumi.get_project()}/{stack}"

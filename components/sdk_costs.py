@@ -1,4 +1,4 @@
-"""What the SDK (3.272) spends on each resource, saved. A part has no effect once the SDK saves it itself.
+"""Workarounds for costs of the SDK (3.272) per resource. Each has no effect once the SDK fixes the cost.
 
 The engine gets the same requests, except that a stack trace ends at the line that declares the resource.
 """
@@ -24,11 +24,11 @@ _IS_DEBUGGED: Final = "PULUMI_OPTION_DEBUG"
 
 
 def save_costs() -> None:
-    """Shorten stack traces, send no debug messages that the CLI would drop, look for no garbage in modules.
+    """Shorten stack traces, drop debug messages that the CLI would drop, exclude modules from collections.
 
     The frames of Python and the SDK are almost half of a state, and the CLI writes all of it at each step.
-    The program waits for the answer to each of eight debug messages per resource. The
-    imports leave 200,000 objects, which each full collection of garbage would walk through.
+    The program waits for the answer to each of eight debug messages per resource. The imports create 200,000
+    objects, which each full garbage collection would visit.
     """
     gc.freeze()
     gc.enable()
@@ -42,7 +42,7 @@ def _drop(*_: object, **__: object) -> None: ...
 
 
 def _declared_at() -> source_pb2.StackTrace:
-    """Return the first frame of what the SDK finds: the one that calls the third constructor of the stack."""
+    """Return the frame that calls the third constructor of the stack, the first one that the SDK reports."""
     constructors, frame = 0, inspect.currentframe()
     while frame is not None and constructors < 3:
         constructors, frame = constructors + (frame.f_code.co_name == "__init__"), frame.f_back
@@ -56,9 +56,9 @@ def _position(frame: FrameType) -> source_pb2.StackFrame:
 
 
 async def settle() -> None:
-    """Wait until all outputs are finished, or until one failed, which the SDK reports.
+    """Wait until all outputs are finished, or one failed, which the SDK reports.
 
-    `pulumi.runtime.stack.wait_for_rpcs` starts to wait for all of them again each time one is finished.
+    `pulumi.runtime.stack.wait_for_rpcs` waits for all of them again each time one is finished.
     """
     settings: Any = SETTINGS
     while unfinished := {*settings.outputs}:

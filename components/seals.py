@@ -1,6 +1,6 @@
-"""How texts that stand in for secrets are told from others: words that review, program and rules share.
+"""Markers of placeholders for secrets, shared by the review, the program and the policies.
 
-A review without keys decrypts nothing, and such texts go through the program instead (docs/review.md).
+A keyless review decrypts nothing, and runs the program with placeholders (docs/review.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COULD_NOT: Final = "could not decide: a value is sealed"
 
 
 def hides(text: str) -> bool:
-    """Whether a text, or what it encodes, stands in for something of which not even the shape is known."""
+    """Return whether a string, perhaps base64-encoded, is a placeholder of unknown shape."""
     if UNSEEN in text:
         return True
     try:

@@ -1,10 +1,9 @@
-"""The one connection to Google's Secret Manager: its official client over REST, narrowed to what rooms need.
+"""The only connection to Google Secret Manager: its official client over REST, with the required calls.
 
-Endpoint and identity are those of the stack's `gcp:` keys, else of the variables that Google's provider
-reads, so that it and the dynamic providers speak to the same service as the same identity; without any, it is
-the application default identity.
-Nothing this module raises or shows holds a payload, nor words of the server that could. Import-pure: the
-client is imported by the first connection.
+Endpoint and identity come from the stack's `gcp:` keys, otherwise from the variables that Google's provider
+reads, so that it and the dynamic providers use the same service and identity. Without any, the application
+default identity is used. Nothing that this module raises or shows contains a payload, or a server message
+that might quote one. Import-pure: the client is imported by the first connection.
 """
 
 from __future__ import annotations
@@ -61,10 +60,10 @@ _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 
 @dataclass(frozen=True, slots=True)
 class SecretManagerTarget:
-    """Where Secret Manager is, and who asks; None means Google's own, and the application default identity.
+    """Endpoint and identity; None means Google's endpoint, and the application default identity.
 
-    endpoint: a URL, with or without the version of the API behind it. key: the JSON of a login, or the path
-    of one, used without a token. impersonates: the service account that the identity asks as.
+    `endpoint`: a URL, optionally with the API version. `key`: credentials as JSON, or the path of a file,
+    used without a token. `impersonates`: service account to impersonate.
     """
 
     endpoint: str | None = None
@@ -74,7 +73,7 @@ class SecretManagerTarget:
 
     @classmethod
     def configured(cls, read: Callable[[str], str | None]) -> SecretManagerTarget:
-        """Read it from a stack's configuration by full key, else from the environment; raises as `settle`."""
+        """Read it from a stack's configuration by full key, or the environment; raises as `settle`."""
 
         def find(option: str) -> str | None:
             given = (read(f"gcp:{option}"), *map(os.environ.get, _VARIABLES[option]))
@@ -90,7 +89,7 @@ class SecretManagerTarget:
         )
 
     def at(self, location: str | None) -> SecretManagerTarget:
-        """Return where secrets of a region are: at its own address, unless one is configured."""
+        """Return the target for secrets of a region: its own endpoint, unless one is configured."""
         if location is None or self.endpoint is not None:
             return self
         return replace(self, endpoint=f"https://secretmanager.{location}.rep.googleapis.com")
@@ -98,10 +97,10 @@ class SecretManagerTarget:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a call is repeated, in seconds.
+    """Retry policy of a call, in seconds.
 
-    Pauses double from the first to the longest, each drawn at random below that. attempt: how long one is
-    waited for. in_all: after which none is begun.
+    Pauses double from the first to the longest, with full jitter. `attempt`: timeout of one attempt.
+    `in_all`: after this time, none is started.
     """
 
     first_pause: float = 0.2
@@ -111,7 +110,7 @@ class Patience:
 
 
 class VersionState(StrEnum):
-    """What may be done with a version: only an enabled one is read, a destroyed one has no payload left."""
+    """State of a version: only an enabled one can be read; a destroyed one has no payload."""
 
     ENABLED = "ENABLED"
     DISABLED = "DISABLED"
@@ -120,7 +119,7 @@ class VersionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A secret. name: projects/{project}/secrets/{id}, where Google may have put the project's number."""
+    """Secret. `name`: projects/{project}/secrets/{id}, perhaps with the project's number."""
 
     name: str
     labels: Mapping[str, str]
@@ -129,7 +128,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a secret. name: that of its secret, then /versions/{number}. created: when, RFC 3339."""
+    """Version of a secret. `name`: its secret's name and /versions/{number}. `created`: RFC 3339."""
 
     name: str
     state: VersionState
@@ -138,34 +137,34 @@ class Version:
 
     @property
     def number(self) -> int:
-        """Its number; a later version has a higher one."""
+        """Its number; later versions have higher ones."""
         return int(self.name.rpartition("/")[2])
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a version holds. version: its number, also where an alias was asked for."""
+    """Payload of a version. `version`: its number, even if an alias was requested."""
 
     version: int
     content: bytes = field(repr=False)
 
 
 def secret_name(project: str, secret_id: str, location: str | None = None) -> str:
-    """Name a secret as the calls take it; location: of a regional one, which is another secret."""
+    """Return the full name of a secret; `location`: of a regional one, which is a different secret."""
     place = f"/locations/{location}" if location else ""
     return f"projects/{project}{place}/secrets/{secret_id}"
 
 
 def version_name(secret: str, version: int | str) -> str:
-    """Name a version of a secret, by its number or an alias."""
+    """Return the full name of a version, by its number or an alias."""
     return f"{secret}/versions/{version}"
 
 
 class SecretManager:
-    """Talks to Secret Manager as one identity; safe for any number of threads.
+    """Secret Manager with one identity; thread-safe.
 
-    Every method repeats its call while a code that passes is answered, or no answer comes, and raises
-    SecretManagerError for anything else.
+    Every method repeats its call on temporary errors and missing answers, and raises SecretManagerError for
+    anything else.
     """
 
     def __init__(self, client: SecretManagerServiceClient, patience: Patience) -> None:
@@ -173,21 +172,21 @@ class SecretManager:
         self._patience = patience
 
     def secret(self, name: str) -> Entry | None:
-        """Read a secret without its versions; None when there is none."""
+        """Read a secret without its versions; None if not found."""
         found = self._call(name, "secrets.get", self._client.get_secret, passed=_ABSENT, name=name)
         return None if found is None else Entry(str(found.name), dict(found.labels), str(found.etag))
 
     def secrets(self, parent: str, labels: Mapping[str, str]) -> Sequence[str]:
-        """List the ids of all secrets of a project, or of a location in one, that have these labels."""
+        """List the ids of all secrets of a project or location that have these labels."""
         filter_ = " ".join(f"labels.{key}={value}" for key, value in labels.items())
         request = {"parent": parent, "filter": filter_}
         listed = self._list(parent, "secrets.list", self._client.list_secrets, request=request)
         return [str(each.name).rpartition("/")[2] for each in listed]
 
     def create(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Make a secret without versions; False when there is one already.
+        """Create a secret without versions; False if it exists.
 
-        A regional one is kept in its region, any other wherever Google likes.
+        A regional one is stored in its region, any other with automatic replication.
         """
         parent, _, secret_id = name.rpartition("/secrets/")
         replication = {} if "/locations/" in parent else {"replication": {"automatic": {}}}
@@ -198,49 +197,49 @@ class SecretManager:
         return made is not None
 
     def delete(self, name: str, etag: str) -> None:
-        """Delete a secret with all its versions, for good; one that is gone is none to delete.
+        """Delete a secret with all its versions permanently; ignored if it is not found.
 
-        One whose etag is another by now is refused.
+        Rejected if its etag has changed.
         """
         request = {"name": name, "etag": etag}
         self._call(name, "secrets.delete", self._client.delete_secret, passed=_ABSENT, request=request)
 
     def versions(self, secret: str) -> Sequence[Version]:
-        """List all versions of a secret, the newest first."""
+        """List all versions of a secret, newest first."""
         listed = self._list(secret, "versions.list", self._client.list_secret_versions, parent=secret)
         return sorted((_version(each) for each in listed), key=lambda each: -each.number)
 
     def version(self, name: str) -> Version | None:
-        """Read a version without its payload, by its number or an alias; None when there is none."""
+        """Read a version without its payload, by number or alias; None if not found."""
         found = self._call(name, "versions.get", self._client.get_secret_version, passed=_ABSENT, name=name)
         return None if found is None else _version(found)
 
     def access(self, name: str) -> Payload:
-        """Read the payload of an enabled version, by its number or an alias."""
+        """Read the payload of an enabled version, by number or alias."""
         found = self._call(name, "versions.access", self._client.access_secret_version, name=name)
         return Payload(int(str(found.name).rpartition("/")[2]), bytes(found.payload.data))
 
     def add(self, secret: str, content: bytes) -> Version:
-        """Add a version. After a lost answer, one that was added nevertheless is taken, not added again."""
+        """Add a version. After a lost answer, a version that was added is returned, not added again."""
         newest = max((each.number for each in self.versions(secret)), default=0)
         request = {"parent": secret, "payload": {"data": content}}
         done = partial(self._added, secret, newest, content)
         return self._write(secret, "add", request, done)
 
     def enable(self, version: Version) -> Version:
-        """Let a disabled version be read again; one whose etag is another by now is refused."""
+        """Enable a version; rejected if its etag has changed."""
         return self._turn(version, VersionState.ENABLED, "enable")
 
     def disable(self, version: Version) -> Version:
-        """Keep a version from being read; one whose etag is another by now is refused."""
+        """Disable a version; rejected if its etag has changed."""
         return self._turn(version, VersionState.DISABLED, "disable")
 
     def destroy(self, version: Version) -> Version:
-        """Take the payload of a version away for good; one whose etag is another by now is refused."""
+        """Destroy the payload of a version permanently; rejected if its etag has changed."""
         return self._turn(version, VersionState.DESTROYED, "destroy")
 
     def _turn(self, version: Version, state: VersionState, verb: str) -> Version:
-        """Turn a version; after a lost answer, one that is in the state nevertheless is not turned again."""
+        """Change the state of a version; after a lost answer, one already in that state is returned."""
 
         def done() -> Version | None:
             found = self.version(version.name)
@@ -249,7 +248,7 @@ class SecretManager:
         return self._write(version.name, verb, {"name": version.name, "etag": version.etag}, done)
 
     def _added(self, secret: str, newest: int, content: bytes) -> Version | None:
-        """Find a version with this payload among those that were not there before."""
+        """Return a new version with this payload, or None."""
         versions = (each for each in self.versions(secret) if each.number > newest)
         readable = (each for each in versions if each.state is VersionState.ENABLED)
         same = (each for each in readable if hmac.compare_digest(self.access(each.name).content, content))
@@ -258,7 +257,7 @@ class SecretManager:
     def _write(
         self, place: str, verb: str, request: Mapping[str, Any], done: Callable[[], Version | None]
     ) -> Version:
-        """Have a version written. done: finds what was written, after an answer that was lost."""
+        """Write a version. `done`: finds what was written before an answer was lost."""
         method, begun = getattr(self._client, f"{verb}_secret_version"), False
 
         def attempt(**given: Any) -> Version:
@@ -270,7 +269,7 @@ class SecretManager:
         return self._call(place, f"versions.{verb}", attempt, request=request)
 
     def _list(self, place: str, right: str, method: Callable[..., Any], **given: Any) -> list[Any]:
-        """Return what is on all pages."""
+        """Return the items of all pages."""
 
         def pages(**asked: Any) -> list[Any]:
             return [*method(**asked)]
@@ -280,7 +279,7 @@ class SecretManager:
     def _call(
         self, place: str, right: str, method: Callable[..., Any], *, passed: str = "", **given: Any
     ) -> Any:
-        """Make a call, again while it fails for a moment. passed: the code of what is answered with None."""
+        """Make a call with retries. `passed`: error code for which None is returned."""
         from google.api_core.exceptions import GoogleAPICallError, RetryError
         from google.api_core.retry import Retry
         from google.auth.exceptions import GoogleAuthError
@@ -311,7 +310,7 @@ _opening = Lock()
 
 
 def open_secret_manager(target: SecretManagerTarget, patience: Patience | None = None) -> SecretManager:
-    """Open the one connection of this process to a target; raises SecretManagerError without an identity."""
+    """Open this process's connection to a target; raises SecretManagerError without an identity."""
     key = (target, patience or Patience())
     refuse_unasked(SecretManagerError, "Secret Manager", "cloud")
     with _opening:
@@ -323,12 +322,12 @@ def open_secret_manager(target: SecretManagerTarget, patience: Patience | None =
 def configured_secret_manager(
     read: Callable[[str], str | None], location: str | None = None
 ) -> SecretManager:
-    """Open the one connection to where a stack's configuration says; raises as `open_secret_manager`."""
+    """Open the connection that a stack's configuration states; raises as `open_secret_manager`."""
     return open_secret_manager(SecretManagerTarget.configured(read).at(location))
 
 
 def new_secret_manager(target: SecretManagerTarget, patience: Patience | None = None) -> SecretManager:
-    """Open a connection of one's own; raises SecretManagerError without an identity."""
+    """Open a separate connection; raises SecretManagerError without an identity."""
     with IMPORT_LOCK:
         from google.api_core.client_options import ClientOptions
         from google.auth.exceptions import DefaultCredentialsError
@@ -340,7 +339,7 @@ def new_secret_manager(target: SecretManagerTarget, patience: Patience | None = 
         client = SecretManagerServiceClient(
             credentials=_identity(target), transport="rest", client_options=options
         )
-    except (DefaultCredentialsError, ValueError):  # of no login, and of a key that is no JSON
+    except (DefaultCredentialsError, ValueError):  # no login, or a key that is not JSON
         raise SecretManagerError(
             code="no-identity",
             place="Secret Manager",
@@ -351,9 +350,9 @@ def new_secret_manager(target: SecretManagerTarget, patience: Patience | None = 
 
 
 def _identity(target: SecretManagerTarget) -> Any:
-    """Return the credentials of who asks; None for the application default identity.
+    """Return the credentials of the target's identity; None for the application default.
 
-    Raises DefaultCredentialsError where there is none.
+    Raises DefaultCredentialsError if there are none.
     """
     import google.auth
     from google.auth import impersonated_credentials
@@ -383,9 +382,9 @@ def _version(found: Any) -> Version:
 
 
 def _code(error: BaseException | None) -> str:
-    """Return Google's code of a failure; over REST that is the status in the answer, else what HTTP says.
+    """Return Google's error code: over REST the status in the answer, otherwise derived from HTTP.
 
-    No answer is what gRPC calls UNAVAILABLE, or DEADLINE_EXCEEDED when it was waited for.
+    No answer is UNAVAILABLE, or DEADLINE_EXCEEDED after a timeout, as in gRPC.
     """
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import RefreshError, TransportError

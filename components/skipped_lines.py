@@ -1,6 +1,6 @@
-"""What an update goes on without, as Diagnostics tell it to people, and as a review of them reads it back.
+"""Messages about what an update skips, in the format that a review of the log parses again.
 
-A line is `skipped: WHAT, WHAT: WHY`. WHAT is a noun and a name, WHY any text of one line.
+A line is `skipped: WHAT, WHAT: WHY`. WHAT is a noun and a name, WHY a one-line string.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _LINE: Final = re.compile(rf"{SKIPPED}(?P<what>{_WHAT}(?:, {_WHAT})*): (?P<why>.
 
 
 def skipped_lines(skipped: Mapping[str, str]) -> Iterator[str]:
-    """Tell what is skipped, and why; what is skipped for one reason stands together."""
+    """Yield lines about what is skipped; equal reasons are combined."""
     in_one_line = {what: " ".join(why.split()) for what, why in skipped.items()}
     for part in in_lines(in_one_line, alike=in_one_line.__getitem__):
         yield f"{SKIPPED}{', '.join(part)}: {in_one_line[part[0]]}"
 
 
 def in_lines(each: Iterable[T], alike: Callable[[T], object]) -> Iterator[Sequence[T]]:
-    """Put what is alike together, in the order in which it comes first, and so many that a line can name."""
+    """Group equal items in the order of the first, at most as many as fit in a line."""
     groups: dict[object, list[T]] = {}
     for one in each:
         groups.setdefault(alike(one), []).append(one)
@@ -35,6 +35,6 @@ def in_lines(each: Iterable[T], alike: Callable[[T], object]) -> Iterator[Sequen
 
 
 def skipped_in(told: Iterable[str]) -> dict[str, str]:
-    """Return what is skipped, and why, as all lines of a log tell it; any other line is passed over."""
+    """Parse what is skipped, and why, from the lines of a log; ignore all other lines."""
     found = (_LINE.fullmatch(line.strip()) for line in told)
     return {what: line["why"] for line in found if line for what in line["what"].split(", ")}
