@@ -1,1 +1,1 @@
-"""ASO credentials: what Azure Service Operator v2 takes for a resource, and what it makes of it."""
+"""ASO credentials: the credential that Azure Service Operator v2 uses for a resource, and how."""

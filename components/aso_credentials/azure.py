@@ -1,4 +1,4 @@
-"""What Azure takes of a managed identity: whom it trusts, its roles and their scopes, and all their names."""
+"""Azure's rules for managed identities: federated credentials, roles, scopes, and names."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LONGEST: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Federation:
-    """A ServiceAccount that an identity trusts.
+    """ServiceAccount that an identity trusts.
 
-    issuer: of the cluster's tokens, to the letter, a slash at its end included. subject:
-    `system:serviceaccount:NAMESPACE:NAME`; Azure knows no wildcards.
+    `issuer`: of the cluster's tokens, byte for byte, including a trailing slash. `subject`:
+    `system:serviceaccount:NAMESPACE:NAME`; Azure supports no wildcards.
     """
 
     issuer: str
@@ -41,10 +41,10 @@ is_federation_name: Final = matching("[A-Za-z0-9][-A-Za-z0-9_]{2,119}")
 
 
 def federation_name(subject: str, issuer: str | None = None) -> str:
-    """Return `NAMESPACE_NAME`, the name of a ServiceAccount's federated credential, which no two share.
+    """Return `NAMESPACE_NAME`, the unique name of a ServiceAccount's federated credential.
 
-    What Azure does not take in a name, such as a dot, becomes `-`, with a digest behind it. issuer: told by
-    the digest too, where the ServiceAccount is trusted by two.
+    Characters that Azure does not allow, such as a dot, become `-`, followed by a digest. `issuer`: included
+    in the digest, if two issuers are trusted for the ServiceAccount.
     """
     words = subject.removeprefix(SUBJECT).replace(":", "_")
     if issuer is None and is_federation_name(words):
@@ -54,7 +54,7 @@ def federation_name(subject: str, issuer: str | None = None) -> str:
 
 
 def federation_faults(federations: Mapping[str, Federation]) -> Iterator[str]:
-    """Yield what Azure would refuse of the federated credentials of one identity, by name."""
+    """Yield what Azure would reject in the federated credentials of one identity, by name."""
     if len(federations) > MOST:
         yield f"it would have {len(federations)} federated credentials, and an identity takes {MOST}"
     seen: dict[Federation, str] = {}
@@ -100,15 +100,15 @@ _NAMES: Final = uuid.UUID("5f4a2c1e-6d6b-5b0e-9a54-0f3c6a1d7e42")
 
 
 def is_scope(text: str) -> bool:
-    """Whether a role is assigned there: in a subscription, in what is in one, or in a management group.
+    """Return whether a role can be assigned in a scope: in or below a subscription, or a management group.
 
-    Never in the whole tenant, which holds subscriptions of others, now or later.
+    Never in the whole tenant, which contains subscriptions of others, now or later.
     """
     return _SCOPE.fullmatch(text) is not None
 
 
 def subscription_of(arm_id: str) -> str | None:
-    """Return the subscription in an ARM id, None for a tenant-level one. Raises ValueError for no ARM id."""
+    """Return the subscription in an ARM id, None for a tenant-level id. Raises ValueError if invalid."""
     parts = arm_id.removeprefix("/").removesuffix("/").split("/")
     if not arm_id.startswith("/") or len(parts) % 2 or not all(parts):
         raise ValueError("an ARM id is a slash and pairs of names: /subscriptions/ID/resourceGroups/NAME")
@@ -122,14 +122,14 @@ def subscription_of(arm_id: str) -> str | None:
 
 
 def role_guid(role: str) -> str | None:
-    """Return the GUID of a role by its name or GUID; None for a name that is not known here."""
+    """Return the GUID of a role by its name or GUID; None for an unknown name."""
     return role.lower() if is_guid(role) else BUILT_IN.get(role)
 
 
 def role_definition_id(role: str, scope: str) -> str:
-    """Return the ARM id of a role as Azure writes it for a scope: of its subscription, or of the tenant.
+    """Return the ARM id of a role, as Azure writes it for a scope: of its subscription or the tenant.
 
-    Raises ValueError for a role that is not known, or a scope that is not an ARM id.
+    Raises ValueError for an unknown role, or a scope that is not an ARM id.
     """
     guid, subscription = role_guid(role), subscription_of(scope)
     if guid is None:
@@ -139,9 +139,9 @@ def role_definition_id(role: str, scope: str) -> str:
 
 
 def assignment_name(scope: str, role: str, identity: str) -> str:
-    """Return the name of an assignment: a GUID that is the same for the same scope, role and identity.
+    """Return the name of an assignment: a GUID determined by scope, role and identity.
 
-    identity: its resource group and name. By name and not by principal id, which no preview knows; so an
-    identity that is recreated takes its assignments over.
+    `identity`: its resource group and name. Not the principal id, which is unknown in previews; so a
+    recreated identity takes over its assignments.
     """
     return str(uuid.uuid5(_NAMES, "\n".join((scope.rstrip("/"), role_guid(role) or role, identity)).lower()))

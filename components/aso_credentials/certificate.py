@@ -1,8 +1,8 @@
-"""Whether ASO can prove itself with a certificate: what the Azure SDK for Go, which it uses, is sure to take.
+"""Check of a client certificate for ASO: the formats that the Azure SDK for Go accepts reliably.
 
-Its function `azidentity.ParseCertificates` takes PEM only without a password, and PKCS12 only in its oldest
-form. Held to the function itself by `tests/witness/test_azure.py`; what is malformed is refused, whatever it
-makes of that.
+Its function `azidentity.ParseCertificates` accepts PEM only without a password, and PKCS12 only in its oldest
+form. `tests/witness/test_azure.py` compares this module with the function. Malformed certificates are
+rejected, whatever the function does with them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KEYS: Final = (b"PRIVATE KEY", b"RSA PRIVATE KEY")
 
 
 class CertificateFault(StrEnum):
-    """What is wrong with a certificate; none of the texts holds a part of it."""
+    """Problem of a certificate; the messages contain no part of it."""
 
     UNREADABLE = (
         "it can be parsed neither as PEM with an unencrypted key nor as PKCS12 with the password given"
@@ -54,19 +54,19 @@ class CertificateFault(StrEnum):
 
 
 class _Unfit(Exception):  # noqa: N818 - never leaves this module
-    """A fault on the way to the keys."""
+    """Fault found while reading the keys."""
 
 
 def certificate_fault(content: bytes, password: bytes | None) -> CertificateFault | None:
-    """Return what is wrong with a certificate in PEM or PKCS12, None when it can be used.
+    """Return the problem of a PEM or PKCS12 certificate, None if it is usable.
 
-    password: of a PKCS12 file.
+    `password`: of a PKCS12 file.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of what is no DER
+            warnings.simplefilter("error")  # about invalid DER
             read = _of_pem if _ARMOUR in content else _of_pkcs12
             keys, certificates = read(content, password or None)
     except _Unfit as unfit:
@@ -94,7 +94,7 @@ def _mismatches(
 
 
 def _of_pem(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyTypes], list[Certificate]]:
-    """Return keys and certificates of all blocks; those of other types are passed over."""
+    """Return keys and certificates of all blocks; blocks of other types are ignored."""
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from cryptography.x509 import load_pem_x509_certificate
 
@@ -111,7 +111,7 @@ def _of_pkcs12(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyT
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
 
     text = (password or b"").decode(errors="replace")
-    if any(sign == "\0" or sign > "\uffff" for sign in text):  # at a zero the library here would panic
+    if any(sign == "\0" or sign > "\uffff" for sign in text):  # the library would panic at a zero byte
         raise _Unfit(CertificateFault.UNREADABLE)
     key, certificate, others = load_key_and_certificates(content, password)
     if not _is_of_oldest_form(content):
@@ -120,6 +120,6 @@ def _of_pkcs12(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyT
 
 
 def _is_of_oldest_form(content: bytes) -> bool:
-    """Whether Go's `x/crypto/pkcs12` reads it: a MAC by SHA-1, the old ciphers, no bag but two kinds."""
+    """Return whether Go's `x/crypto/pkcs12` reads it: MAC by SHA-1, old ciphers, only two kinds of bags."""
     is_old = all(cipher in _CIPHERS for cipher in _CIPHER.findall(content)) and _PBES2 not in content
     return is_old and _SHA1 in content and not any(bag in content for bag in _OTHER_BAGS)

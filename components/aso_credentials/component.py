@@ -1,8 +1,8 @@
-"""The Secrets that Azure Service Operator reads: its own settings, credentials of namespaces and resources.
+"""Secrets that Azure Service Operator reads: its settings, and credentials of namespaces and resources.
 
-Owns the Secrets and the pins of their subscriptions. A Secret keeps its name and its place in the state
-whatever its method becomes, so a rotation or another method changes it where it is: a Secret that is deleted,
-if only for a moment, lets its resources fall to another credential or to none.
+Owns the Secrets and the pins of their subscriptions. A Secret keeps its name and URN whatever its method is,
+so a rotation or another method updates it in place: if a Secret were deleted, even briefly, its resources
+would fall back to another credential or to none.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _OPAQUE: Final = "Opaque"
 class AsoSecretArgs:
     """Arguments of the credential components: namespace, name, and content of a Secret.
 
-    data: secret. subscription: the same as in the data, in plaintext; None for settings without a credential.
-    place: in the configuration, for messages. after: what Azure must know before ASO uses it. composed: how
-    it is made instead, where what is secret of it is in the cluster. waits: for what that waits.
+    `data`: secret. `subscription`: the one in the data, in plaintext; None for settings without a credential.
+    `place`: configuration path, for messages. `after`: Azure resources required before ASO uses it.
+    `composed`: replaces `data` if its secret part is in the cluster. `waits`: why `composed` is skipped.
     """
 
     namespace: pulumi.Input[str]
@@ -50,9 +50,9 @@ class AsoSecretArgs:
 
 
 class AsoSecret(pulumi.ComponentResource):
-    """A Secret behind its pin and all that Azure must know first.
+    """Secret with its subscription pin and the Azure resources that it requires.
 
-    Outputs: reference, namespace/name. served: what a resource that uses its credential has to outlive.
+    Outputs: reference, namespace/name. `served`: what must exist as long as a resource uses the credential.
     """
 
     TYPE: ClassVar[str]

@@ -58,7 +58,7 @@ class ServicePrincipal(ConfigModel):
 
     @property
     def sources(self) -> Mapping[str, CredentialSource]:
-        """What it is made of, by the key that names each."""
+        """Its credential sources, by the key that names each."""
         given = {
             "secretFrom": self.secret_from,
             "certificateFrom": self.certificate_from,
@@ -67,7 +67,7 @@ class ServicePrincipal(ConfigModel):
         return {key: source for key, source in given.items() if source is not None}
 
     def proof(self, contents: Sequence[bytes]) -> Data:
-        """Return the keys of this method alone; raises Unfit. contents: of its sources, in their order."""
+        """Return the keys of this method; raises Unfit. `contents`: of its sources, in order."""
         if self.certificate_from is None:
             return {keys.CLIENT_SECRET: client_secret_of(contents[0]).encode()}
         if self.password_from is None:
@@ -92,7 +92,7 @@ class WorkloadIdentity(ConfigModel):
     service_account: ObjectName | None = optional("ServiceAccount of strict mode; absent: aso-workload.")
 
     def proof(self, _contents: Sequence[bytes]) -> Data:
-        """Return the keys of this method alone."""
+        """Return the keys of this method."""
         return {} if self.service_account is None else {keys.SERVICE_ACCOUNT: self.service_account.encode()}
 
 
@@ -104,7 +104,7 @@ class PodIdentity(ConfigModel):
     client_id: Guid = Field(description="Client id of the identity, never its principal id.")
 
     def proof(self, _contents: Sequence[bytes]) -> Data:
-        """Return the keys of this method alone."""
+        """Return the keys of this method."""
         return {keys.AUTH_MODE: keys.POD_IDENTITY.encode()}
 
 
@@ -117,7 +117,7 @@ class Cloud(ConfigModel):
 
     @property
     def data(self) -> Data:
-        """The three keys."""
+        """The three keys of a cloud."""
         given = (self.authority_host, self.resource_manager_endpoint, self.resource_manager_audience)
         return {key: text.encode() for key, text in zip(keys.CLOUD, given, strict=True)}
 
@@ -143,7 +143,7 @@ class AsoCredential(ConfigModel):
 
     @property
     def method(self) -> ServicePrincipal | WorkloadIdentity | PodIdentity:
-        """How it proves itself."""
+        """Authentication method."""
         found = self.service_principal or self.workload_identity or self.pod_identity
         if found is None:
             raise TypeError("a credential without a method was let through")
@@ -151,29 +151,29 @@ class AsoCredential(ConfigModel):
 
     @property
     def sources(self) -> Mapping[str, CredentialSource]:
-        """What it is made of, by the key that names each."""
+        """Its credential sources, by the key that names each."""
         return self.service_principal.sources if self.service_principal else {}
 
     @property
     def entries(self) -> Sequence[str]:
-        """The entries of `credentials` it is made of."""
+        """Entries of `credentials` that it uses."""
         return [one.entry for one in self.sources.values() if one.entry is not None]
 
     @property
     def is_referred(self) -> bool:
-        """Whether what is secret of it is in the cluster, and read by the update alone."""
+        """Whether its secret part is in the cluster, and read only by the update."""
         return len(self.entries) < len(self.sources)
 
     def plain(self) -> tuple[Data, Sequence[str]]:
-        """Return what of its data is not secret, and the keys that its sources become, in their order."""
+        """Return its data that is not secret, and the keys of its sources, in their order."""
         data = self.data([b"x"] * len(self.sources))
         proofs = [key for key in keys.PROOFS if key in data]
         return {key: value for key, value in data.items() if key not in proofs}, proofs
 
     def data(self, contents: Sequence[bytes], *, tenant: str = "", client: str = "") -> Data:
-        """Return the data of its Secret, exactly the keys of this credential; raises Unfit.
+        """Return the data of its Secret, with exactly the keys of this credential; raises Unfit.
 
-        contents: of its sources, in their order. tenant, client: of the identity of this stack it is for.
+        `contents`: of its sources, in order. `tenant`, `client`: ids of the stack's identity that it uses.
         """
         given = self.method
         ids = (given.subscription_id, given.tenant_id or tenant, given.client_id or client)
@@ -183,10 +183,10 @@ class AsoCredential(ConfigModel):
         return {**data, **given.proof(contents), **(self.cloud.data if self.cloud else {})}
 
     def judged(self, credentials: Credentials, *, strict: bool) -> tuple[Data, Sequence[str]]:
-        """Return the data its Secret will have, what is secret withheld, and everything wrong with it.
+        """Return the future data of its Secret, with secret values withheld, and all its faults.
 
-        With faults, or with an entry that is absent or unreadable, the data are the three ids alone. Ids of
-        an identity of this stack, which only the update knows, are stood in for.
+        With faults, or an absent or unreadable entry, the data is only the three ids. Ids of an identity of
+        this stack, which are known only in the update, have placeholders.
         """
         if self.is_referred:
             plain, proofs = self.plain()

@@ -1,4 +1,4 @@
-"""The texts that Azure and its service operator take: what each may look like, why, and how to fix it."""
+"""Field types for Azure and its service operator, with the rule and fix of each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The Azure side of workload identity.
+"""Azure side of workload identity.
 
-Owns the managed identity, whom it trusts and what it may do. The Secrets that carry its *client* id are those
-of component.py, because one identity serves several of them and a Secret outlives its method.
+Owns the managed identity, its federated credentials and its role assignments. The Secrets with its *client*
+id are in component.py: one identity serves several of them, and a Secret outlives its method.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from components.waiting import once_made
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoWorkloadIdentityArgs:
-    """A managed identity, by the configuration.
+    """Managed identity as configured.
 
-    resource_group: the group it names, as a resource's output says it. federations: name → whom it trusts.
-    groups: what is made for the scopes of roles, which Azure must know first.
+    `resource_group`: its group, as an output of the resource. `federations`: name → trusted ServiceAccount.
+    `groups`: resource groups in the scopes of roles, which Azure must create first.
     """
 
     identity: Identity
@@ -35,10 +35,10 @@ class AsoWorkloadIdentityArgs:
 
 
 class AsoWorkloadIdentity(pulumi.ComponentResource):
-    """A managed identity, by its name, that ServiceAccounts of a cluster may use.
+    """Managed identity, by its name, that ServiceAccounts of a cluster can use.
 
-    Outputs: clientId, which credentials carry; principalId, which roles are given to; tenantId.
-    trusted: what Azure has to know before a token can be had.
+    Outputs: clientId, for credentials; principalId, for role assignments; tenantId. `trusted`: resources that
+    must exist before a token can be obtained.
     """
 
     TYPE: ClassVar = "credfleet:index:AsoWorkloadIdentity"
@@ -72,7 +72,7 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
     def _federate(
         self, identity: UserAssignedIdentity, args: AsoWorkloadIdentityArgs
     ) -> Sequence[pulumi.Resource]:
-        """Chain the federated credentials: Azure refuses two writes at once under one identity."""
+        """Create the federated credentials in sequence: Azure rejects parallel writes under one identity."""
         made: list[pulumi.Resource] = []
         for federation in sorted(args.federations):
             trusted = args.federations[federation]
@@ -93,8 +93,8 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
     def _assign(
         self, identity: UserAssignedIdentity, args: AsoWorkloadIdentityArgs
     ) -> Sequence[pulumi.Resource]:
-        """Assign the roles; without the principal's type a new identity would not be found."""
-        # the name stays when the principal is a new one
+        """Assign the roles; without the principal's type, a new identity would not be found."""
+        # the name stays if the principal is new
         opts = pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=[*args.groups])
         return [
             RoleAssignment(

@@ -1,4 +1,4 @@
-"""The words of Azure Service Operator: names, annotations, keys of a Secret (docs/compatibility.md)."""
+"""Names, annotations and Secret keys of Azure Service Operator (docs/compatibility.md)."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ TARGET_NAMESPACES: Final = "AZURE_TARGET_NAMESPACES"
 
 
 def is_tenant(text: str) -> bool:
-    """Whether azidentity may allow a tenant by it: the tenant's id, or * for every tenant."""
+    """Return whether azidentity accepts a string as an allowed tenant: its id, or * for all."""
     return text == "*" or is_guid(text)

@@ -1,6 +1,6 @@
-"""Reads Secrets and ASO resources from Kubernetes YAML, those of files that a stack declares among them.
+"""Parser of Secrets and ASO resources in Kubernetes YAML, including files that a stack declares.
 
-What it says of a fault never holds a line of it.
+Its messages never quote a line of the YAML.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DEFAULT_NAMESPACE: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object and where it stands. document, path: the text it was read from, and where in it."""
+    """Object and its place. `document`, `path`: the document it was read from, and the path in it."""
 
     place: str
     manifest: Manifest
@@ -43,28 +43,28 @@ class Found:
 
     @property
     def is_resource(self) -> bool:
-        """Whether it is a resource of ASO: of any group of azure.com."""
+        """Whether it is a resource of ASO, in any group of azure.com."""
         group, _, version = str(self.manifest.get("apiVersion")).partition("/")
         return bool(version) and group.endswith(_GROUP)
 
     def at(self, *steps: Step) -> tuple[str, int, int] | None:
-        """Return where a part of it stands in its file."""
+        """Return the position of a part of it in its file."""
         return None if self.document is None else self.document.at((*self.path, *steps))
 
     def as_json(self) -> Manifest:
-        """Return it, if JSON has all of it; raises CredfleetError, code `yaml-invalid`."""
+        """Return it if JSON can represent it; raises CredfleetError, code `yaml-invalid`."""
         if unfit := _unfit(self.manifest):
             problem = "YAML reads one of its values as a date, and Kubernetes has no dates"
             raise self._invalid(problem, "write it in quotes", *unfit)
         return self.manifest
 
     def secret_name(self) -> SecretRef:
-        """Return where the Secret is; raises CredfleetError, code `yaml-invalid`."""
+        """Return namespace and name of the Secret; raises CredfleetError, code `yaml-invalid`."""
         metadata = self._metadata()
         return SecretRef(_namespace(metadata), str(metadata["name"]))
 
     def secret_data(self) -> Mapping[str, bytes]:
-        """Return the data of the Secret as Kubernetes would keep it.
+        """Return the data of the Secret as Kubernetes would store it.
 
         Raises CredfleetError, code `yaml-invalid`.
         """
@@ -72,7 +72,7 @@ class Found:
         return data | {key: text.encode() for key, text in self._texts("stringData").items()}
 
     def resource(self) -> Resource:
-        """Return the resource of ASO as its manifest says it; raises CredfleetError, code `yaml-invalid`."""
+        """Return the ASO resource in its manifest; raises CredfleetError, code `yaml-invalid`."""
         if not isinstance(self.manifest.get("kind"), str):
             raise self._invalid("it has no kind, so it is unknown what it is", "add its kind", "kind")
         metadata, owner = self._metadata(), self._mapping("spec", "owner")
@@ -160,9 +160,9 @@ class Found:
 
 
 def objects_in(content: bytes | str, name: str, file: str | None = None) -> Iterator[Found]:
-    """Yield each object of YAML text, those in lists too.
+    """Yield each object of a YAML string, including those in lists.
 
-    name: of the text, for places; file: as one can click it. Raises CredfleetError, code `yaml-invalid`.
+    `name`: of the string, for places; `file`: clickable form. Raises CredfleetError, code `yaml-invalid`.
     """
     try:
         for number, document in enumerate(read_all(content, file or name), start=1):
@@ -179,7 +179,7 @@ def objects_in(content: bytes | str, name: str, file: str | None = None) -> Iter
 
 
 def _unfit(value: Any) -> tuple[Step, ...]:
-    """Return the path to what JSON has not."""
+    """Return the path to a value that JSON cannot represent."""
     for step, item in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(item, dict | list):
             if path := _unfit(item):
@@ -205,7 +205,7 @@ def _flattened(found: Found) -> Iterator[Found]:
         )
     kind, items = str(document.get("kind")), document.get("items")
     if kind.endswith("List") and isinstance(items, list):
-        # the items of a list of one kind need not repeat it
+        # items of a typed list can omit apiVersion and kind
         known = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
         for number, item in enumerate(items):
             whole = {**known, **item} if isinstance(item, dict) and known["kind"] else item
@@ -227,9 +227,9 @@ class Resources(ConfigModel):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredResource:
-    """A resource of a file: its place, entry and manifest, the Secret named for it, and what ASO sees.
+    """Resource of a file: place, entry, manifest, credential Secret, and the model that ASO sees.
 
-    at: file, line and column of it.
+    `at`: its file, line and column.
     """
 
     place: str
@@ -241,7 +241,7 @@ class DeclaredResource:
 
     @property
     def name(self) -> str:
-        """Its name, which nothing else has: NAMESPACE/KIND.GROUP/NAME."""
+        """Unique name: NAMESPACE/KIND.GROUP/NAME."""
         group = str(self.manifest["apiVersion"]).partition("/")[0]
         return f"{self.resource.namespace}/{self.resource.kind}.{group}/{self.resource.name}"
 
@@ -249,9 +249,9 @@ class DeclaredResource:
 def read_resources(
     entries: Mapping[str, Resources], root: Path, secrets: Mapping[str, str]
 ) -> tuple[Sequence[DeclaredResource], Sequence[Problem]]:
-    """Read the files of all entries; return what is well formed, and what is wrong with the rest.
+    """Read the files of all entries; return the valid resources, and the problems of the others.
 
-    secrets: entry of named → its Secret.
+    `secrets`: entry of `named` → its Secret.
     """
     read = [
         one

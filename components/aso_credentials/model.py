@@ -1,7 +1,7 @@
-"""What the data of a Secret is to ASO: which method it chooses, and what credfleet would not have written.
+"""How ASO interprets the data of a Secret: the method it chooses, and faults that credfleet rejects.
 
-ASO chooses the method by the keys that are present, and reads a wrong or an empty one without a word; so a
-credential with a fault is not declared (docs/compatibility.md).
+ASO chooses the method by the keys that exist, and silently accepts wrong or empty ones; a credential with a
+fault is therefore not declared (docs/compatibility.md).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _KEYS: Final[Mapping[AsoMethod, frozenset[str]]] = {
 
 
 class Unfit(ValueError):  # noqa: N818 - the word of the model
-    """What cannot be a credential. The text says why, and holds no value."""
+    """Invalid credential. The message gives the reason, without values."""
 
 
 def client_secret_of(content: bytes) -> str:
-    """Return a client secret: the text, or field clientSecret of a JSON object. Raises Unfit for none."""
+    """Return a client secret: the string, or field clientSecret of a JSON object. Raises Unfit if missing."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -52,9 +52,9 @@ def client_secret_of(content: bytes) -> str:
 
 
 def method_of(data: Data) -> AsoMethod | None:
-    """Return the method ASO chooses for a Secret: the first key present wins, even if it is empty.
+    """Return the method that ASO chooses for a Secret: the first existing key wins, even if it is empty.
 
-    None for an AUTH_MODE that ASO does not know, and for a file inside the operator's pod.
+    None for an unknown AUTH_MODE, and for a file inside the operator's pod.
     """
     if keys.CLIENT_SECRET in data:
         return AsoMethod.SERVICE_PRINCIPAL_SECRET
@@ -72,9 +72,9 @@ def method_of(data: Data) -> AsoMethod | None:
 
 
 def faults_of(data: Data, *, strict: bool) -> tuple[str, ...]:
-    """Return everything that credfleet would not have written into a Secret; none of it holds a value.
+    """Return all faults of a Secret's data that credfleet rejects, without values.
 
-    strict: of the operator. Keys without effect, empty ones and a second method are faults, too.
+    `strict`: mode of the operator. Keys without effect, empty ones and a second method are also faults.
     """
     chosen = method_of(data)
     if chosen is None:

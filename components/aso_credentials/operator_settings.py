@@ -1,4 +1,4 @@
-"""How Azure Service Operator runs, and the Secret of settings that it reads when it starts."""
+"""Configuration of Azure Service Operator, and the settings Secret that it reads at startup."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Operator(ConfigModel):
 
     @property
     def trusted(self) -> Sequence[tuple[resolution.Operator, str | None]]:
-        """How it runs, and how it ran while that is trusted as well; each with who issues its tokens."""
+        """Present and, while it is still trusted, former configuration, each with the token issuer."""
         now = (self.as_it_runs(strict=self.strict), self.issuer)
         former = self.formerly
         if former is None:
@@ -73,7 +73,7 @@ class Operator(ConfigModel):
         return self.workload_identity_mode == "strict"
 
     def as_it_runs(self, *, strict: bool) -> resolution.Operator:
-        """Return the operator that resolves credentials. strict: whether in strict mode."""
+        """Return the operator for resolving credentials. `strict`: whether in strict mode."""
         return resolution.Operator(self.namespace, self.multi_env, strict, self.service_account)
 
 
@@ -101,11 +101,11 @@ class GlobalSettings(ConfigModel):
     user_agent_suffix: Text | None = optional("Behind its name in calls to Azure.")
 
     def data(self, operator: Operator, own: Data) -> Data:
-        """Return the data of the Secret: the three ids and exactly the other keys that are meant.
+        """Return the data of the Secret: the three ids and exactly the other configured keys.
 
-        own: that of the operator's credential, empty without one; its method is chosen by other keys than
-        that of a scoped Secret. Without a credential the ids are empty: the pods of the operator's chart
-        start only where they are (docs/compatibility.md).
+        `own`: data of the operator's credential, empty without one; its method is chosen by other keys than
+        in a scoped Secret. Without a credential the ids are empty: the pods of the operator's chart require
+        them to start (docs/compatibility.md).
         """
         limit = self.rate_limit
         by_token = self.credential is not None and self.credential.workload_identity is not None

@@ -1,9 +1,9 @@
-"""What ASO does not survive is refused already in a preview: another subscription, trust that goes too early.
+"""Dynamic resources that reject changes ASO cannot handle: another subscription, or early loss of trust.
 
-ASO refuses every resource that was made in another subscription than its credential names, deletion included,
-and never tries again; and it runs with the settings it was started with (docs/compatibility.md). Only a
-dynamic resource's check sees what was before. The path of this module and the names of its classes are
-written into the state of stacks; they never move. Import-pure.
+ASO rejects every operation on a resource whose subscription differs from its credential's, even deletion, and
+does not retry; and it runs with the settings of its start (docs/compatibility.md). Only the check of a
+dynamic resource sees the former inputs. The path of this module and its class names are stored in the state
+of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from components.projection.provider import CompositionArgs, CompositionProvider,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionPinArgs:
-    """A Secret, namespace/name, and the subscription it opens.
+    """Secret, namespace/name, and the subscription of its credential.
 
-    allow_change: let this update change it. place: of the credential in the configuration, for messages.
+    `allow_change`: allow this update to change it. `place`: configuration path of the credential, for
+    messages.
     """
 
     secret: Input[str] = field(metadata=IDENTITY)
@@ -39,13 +40,13 @@ class SubscriptionPinArgs:
 
 
 class SubscriptionPinProvider(DynamicProvider):
-    """Compares the subscription of before with that of now, and writes nothing."""
+    """Compares the former with the present subscription, and writes nothing."""
 
     args = SubscriptionPinArgs
     named_by = ("secret",)
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse another subscription for a Secret that is there, unless it is allowed."""
+        """Reject another subscription for an existing Secret, unless it is allowed."""
         before, now, secret = olds.get("subscriptionId"), inputs["subscriptionId"], inputs["secret"]
         if not before or is_unknown(inputs) or inputs["allowChange"] or olds.get("secret") != secret:
             return
@@ -60,21 +61,20 @@ class SubscriptionPinProvider(DynamicProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoProjectionArgs(CompositionArgs):
-    """A credential whose secrets are in the cluster.
+    """Credential whose secret part is in the cluster.
 
-    recipe: {plain, proofs, settings, strict}: what is not secret, key → text; the keys that the sources
-    become; those of the plain ones that are no part of a credential; and how
-    the operator runs.
+    `recipe`: {plain, proofs, settings, strict}: values that are not secret, by key; the keys of the sources;
+    plain keys that are not part of a credential; and the mode of the operator.
     """
 
 
 class AsoProjectionProvider(CompositionProvider):
-    """Writes a credential of ASO, of secrets that are in the cluster."""
+    """Writes an ASO credential from secrets in the cluster."""
 
     args = AsoProjectionArgs
 
     def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
-        """Return type and values of the Secret; raises ProjectionError for what ASO would not take."""
+        """Return type and values of the Secret; raises ProjectionError for what ASO would reject."""
         data = {key: str(text).encode() for key, text in recipe["plain"].items()}
         proofs = dict(zip(recipe["proofs"], contents, strict=True))
         try:
@@ -93,24 +93,24 @@ class AsoProjectionProvider(CompositionProvider):
 
 
 class AsoProjection(DynamicResource[AsoProjectionArgs]):
-    """A credential of ASO that follows secrets that are in the cluster."""
+    """ASO credential that follows secrets in the cluster."""
 
     provider = AsoProjectionProvider
 
 
 class SubscriptionPin(DynamicResource[SubscriptionPinArgs]):
-    """The subscription of a credential. What writes its Secret depends on it."""
+    """Subscription of a credential. The resource that writes its Secret depends on it."""
 
     provider = SubscriptionPinProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorPinArgs:
-    """How the operator runs, and what identities trust.
+    """Configuration of the operator, and what identities trust.
 
-    account: the ServiceAccount it runs as. trusted: `MODE ISSUER ACCOUNT`, first of how it runs, then of how
-    it ran, while that is trusted as well; none without identities. allow_change: let this update take trust
-    away unseen. place: in the configuration.
+    `account`: ServiceAccount of the operator. `trusted`: `MODE ISSUER ACCOUNT`, first the present
+    configuration, then the former one while it is still trusted; empty without identities. `allow_change`:
+    allow this update to remove trust without a check. `place`: configuration path.
     """
 
     namespace: str = field(metadata=IDENTITY)
@@ -121,13 +121,13 @@ class OperatorPinArgs:
 
 
 class OperatorPinProvider(DynamicProvider):
-    """Compares how the operator is said to run with before, and looks at how it does; writes nothing."""
+    """Compares the operator's configuration with the former one and the running operator; writes nothing."""
 
     args = OperatorPinArgs
     named_by = ("namespace",)
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse that a trust goes while the operator may still need it."""
+        """Reject removing trust that the operator might still need."""
         before, now = list(olds.get("trusted") or []), inputs["trusted"]
         lost = [each for each in before if each not in now]
         if not (lost and now) or inputs["allowChange"]:
@@ -151,7 +151,7 @@ class OperatorPinProvider(DynamicProvider):
             )
 
     def _unseen(self, inputs: Properties) -> str | None:
-        """Return what keeps the operator from having been seen to run as it is said to; None when it was."""
+        """Return why the operator is not known to run as configured; None if it is."""
         mode, issuer, _ = inputs["trusted"][0].split()
         namespace = quote(inputs["namespace"], safe="")
         try:
@@ -172,7 +172,7 @@ class OperatorPinProvider(DynamicProvider):
 
 
 class OperatorPin(DynamicResource[OperatorPinArgs]):
-    """How the operator runs. What writes its settings depends on it."""
+    """Configuration of the operator. The resource that writes its settings depends on it."""
 
     provider = OperatorPinProvider
 
@@ -181,9 +181,9 @@ Json: TypeAlias = Mapping[str, Any]
 
 
 def were_started_since(pods: Iterable[Json], account: str, settings: Json) -> bool:
-    """Whether the operator runs, and each of its pods was started after its settings were last written.
+    """Return whether the operator runs, and all its pods started after the last write of its settings.
 
-    account: the ServiceAccount it runs as, by which its pods are known.
+    `account`: its ServiceAccount, which identifies its pods.
     """
     metadata = settings.get("metadata", {})
     written = max(

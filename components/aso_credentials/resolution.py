@@ -1,4 +1,4 @@
-"""What a resolution is made of: a resource, the operator that serves it, and what ASO makes of it."""
+"""Models of a resolution: a resource, the operator, and the credential that ASO uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Secrets: TypeAlias = Mapping[SecretRef, Mapping[str, bytes]]
 
 
 class Scope(StrEnum):
-    """For what a credential is meant."""
+    """Scope of a credential."""
 
     RESOURCE = "resource"
     NAMESPACE = "namespace"
@@ -32,14 +32,14 @@ class Scope(StrEnum):
 
 
 class Severity(StrEnum):
-    """How bad it is: ASO retries after a Warning, never after an Error."""
+    """Severity: ASO retries after a Warning, never after an Error."""
 
     WARNING = "Warning"
     ERROR = "Error"
 
 
 class Reason(StrEnum):
-    """The reason ASO gives on the Ready condition."""
+    """Reason that ASO sets in the Ready condition."""
 
     FAILED = "Failed"
     SUBSCRIPTION_MISMATCH = "SubscriptionMismatch"
@@ -49,7 +49,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What a resource is part of: another one of its namespace, by name and perhaps kind, or an ARM id."""
+    """Owner of a resource: another one in its namespace, by name and optional kind, or an ARM id."""
 
     name: str | None = None
     kind: str | None = None
@@ -58,10 +58,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A custom resource of ASO.
+    """Custom resource of ASO.
 
-    misplaced: annotations under `metadata.annotation`, which is not read. writes: names of Secrets that ASO
-    itself writes of it (`operatorSpec.secrets`), and their keys.
+    `misplaced`: annotations under `metadata.annotation`, which is ignored. `writes`: names of Secrets that
+    ASO writes for it (`operatorSpec.secrets`), with their keys.
     """
 
     namespace: str
@@ -79,10 +79,10 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The operator: its namespace and ServiceAccount, whether it serves several clouds or is in strict mode.
+    """Operator: namespace, ServiceAccount, and whether it serves several clouds or is in strict mode.
 
-    targets: the only namespaces it looks at; none means all. environment: of its pod, what its settings
-    Secret holds; None if that Secret is unknown.
+    `targets`: the only namespaces it watches; empty means all. `environment`: of its pod, from its settings
+    Secret; None if that Secret is unknown.
     """
 
     namespace: str = keys.OPERATOR_NAMESPACE
@@ -93,18 +93,18 @@ class Operator:
     environment: Mapping[str, bytes] | None = None
 
     def subject(self, namespace: str, account: str | None = None) -> str:
-        """Return whom the federated credential of a workload identity must trust.
+        """Return the subject that the federated credential of a workload identity must trust.
 
-        namespace: of its Secret. account: the ServiceAccount it names; only strict mode looks at it.
+        `namespace`: of its Secret. `account`: ServiceAccount that it names; used only in strict mode.
         """
         if self.strict:
             return f"{SUBJECT}{namespace}:{account or keys.STRICT_ACCOUNT}"
         return f"{SUBJECT}{self.namespace}:{self.account}"
 
     def with_settings(self, secrets: Secrets) -> Operator:
-        """Add what its settings Secret switches on.
+        """Return the operator with the options of its settings Secret.
 
-        Raises CredfleetError, code `misconfigured`, for settings with which ASO does not start.
+        Raises CredfleetError, code `misconfigured`, for settings that prevent ASO from starting.
         """
         place = SecretRef(self.namespace, keys.GLOBAL_SETTINGS)
         environment = secrets.get(place)
@@ -127,7 +127,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class NotReady:
-    """What is wrong, in the words of the Ready condition and with the fix."""
+    """Problem as ASO reports it in the Ready condition, with the fix."""
 
     severity: Severity
     reason: Reason
@@ -136,10 +136,10 @@ class NotReady:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What ASO makes of a resource.
+    """Credential that ASO uses for a resource.
 
-    subject: whom the federated credential must trust, with workload identity only. hints: what surprises
-    people although nothing fails.
+    `subject`: that the federated credential must trust, only for workload identity. `hints`: surprising facts
+    that are not errors.
     """
 
     resource: Resource
@@ -153,6 +153,6 @@ class Resolution:
 
     @property
     def message(self) -> str | None:
-        """The fault and the hints as one text."""
+        """The fault and the hints in one string."""
         texts = [self.fault.message] if self.fault else []
         return "; ".join([*texts, *self.hints]) or None

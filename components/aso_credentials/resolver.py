@@ -1,7 +1,7 @@
-"""Which credential Azure Service Operator will use for a resource, and what keeps it from working.
+"""Resolution of the credential that Azure Service Operator uses for a resource, and its faults.
 
-As ASO 2.21 does it. A Secret that is chosen is never passed over because it is broken: only an
-absent `aso-credential` leads on to the global credential.
+Follows ASO 2.21. A chosen Secret is used even if it is invalid: only a missing `aso-credential` falls back to
+the global credential.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _NO_RETRY: Final = (
 
 
 def resolve(resources: Sequence[Resource], secrets: Secrets, operator: Operator) -> tuple[Resolution, ...]:
-    """Resolve resources that are given together, in their order; raises as `Operator.with_settings`.
+    """Resolve resources together, in their order; raises as `Operator.with_settings`.
 
-    An owner that is not among them is taken to be ready: they need not be all there is. Nor need a Secret be
-    there that ASO itself writes of another one of them.
+    An owner that is not among them is assumed to be ready, since the list might be incomplete. A Secret can
+    be missing if ASO writes it for another of the resources.
     """
     resolver = _Resolver(resources, secrets, operator.with_settings(secrets))
     return tuple(map(resolver.resolve, resources))
@@ -54,7 +54,7 @@ def resolve(resources: Sequence[Resource], secrets: Secrets, operator: Operator)
 
 @dataclass(frozen=True, slots=True)
 class _Resolver:
-    """What a resource is resolved in: its siblings, the Secrets, and the operator."""
+    """Context of a resolution: all resources, the Secrets, and the operator."""
 
     resources: Sequence[Resource]
     secrets: Secrets
@@ -103,12 +103,12 @@ class _Resolver:
         return Resolution(resource, secret, Scope.RESOURCE, fault=_failed(message))
 
     def writers(self, secret: SecretRef, reader: Resource) -> Sequence[Resource]:
-        """Return the resources of which ASO writes a Secret, but for the one that would read it."""
+        """Return the other resources for which ASO writes a Secret."""
         near = (one for one in self.resources if one.namespace == secret.namespace and one is not reader)
         return [one for one in near if secret.name in one.writes]
 
     def data_of(self, secret: SecretRef, reader: Resource) -> Mapping[str, bytes] | None:
-        """Return what a Secret holds, or will hold; None if nothing writes it."""
+        """Return the present or future data of a Secret; None if nothing writes it."""
         writers = self.writers(secret, reader)
         if not writers:
             return self.secrets.get(secret)
@@ -184,7 +184,7 @@ class _Resolver:
         return min(found, key=lambda other: other.kind != "ResourceGroup", default=None)
 
     def owners(self, resource: Resource) -> Iterator[Resource]:
-        """Walk up from a resource, its owner first."""
+        """Yield the owners of a resource, direct owner first."""
         seen = [resource]
         while (owner := self.owner(seen[-1])) is not None and owner not in seen:
             yield owner
@@ -198,7 +198,7 @@ class _Resolver:
         return None
 
     def judged(self, chosen: Resolution) -> Resolution:
-        """Add what Entra will refuse, and what is odd about a Secret that ASO takes."""
+        """Add what Entra will reject, and oddities of a Secret that ASO accepts."""
         if chosen.fault or chosen.secret is None:
             return chosen
         data = self.data_of(chosen.secret, chosen.resource) or {}
@@ -219,7 +219,7 @@ class _Resolver:
                 f"{', '.join(taken)} of Secret {chosen.secret} is empty, and azidentity takes the environment"
                 " of the operator's pod instead: the resource is served by the operator's own identity"
             )
-        is_known = WITHHELD not in data.values()  # else it is left to its writer
+        is_known = WITHHELD not in data.values()  # otherwise its writer is responsible
         if is_known and (odd := faults_of(data, strict=self.operator.strict)):
             hints.append(f"ASO takes Secret {chosen.secret}, but {', '.join(odd)}")
         return replace(chosen, hints=(*hints,))
@@ -234,7 +234,7 @@ def _error(reason: Reason, message: str) -> NotReady:
 
 
 def _guard(resource: Resource, chosen: Resolution) -> NotReady | None:
-    """Compare the subscription a resource was made in with that of its credential."""
+    """Compare the subscription in which a resource was created with that of its credential."""
     arm_id = resource.annotations.get(keys.RESOURCE_ID)
     if not arm_id:
         return None
@@ -255,7 +255,7 @@ def _guard(resource: Resource, chosen: Resolution) -> NotReady | None:
 
 
 def _global_method(settings: Mapping[str, bytes]) -> AsoMethod | None:
-    """Choose the operator's own method, in another order than for a scoped Secret."""
+    """Return the method of the global credential, whose precedence differs from a scoped Secret's."""
     if settings.get(keys.USE_WORKLOAD_IDENTITY) in TRUE:
         return AsoMethod.WORKLOAD_IDENTITY
     if settings.get(keys.CERTIFICATE):

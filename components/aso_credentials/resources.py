@@ -1,7 +1,7 @@
-"""Resources of Azure Service Operator as a stack declares them: manifests, and what they have to outlive.
+"""Azure Service Operator resources of a stack: their manifests and dependencies.
 
-Owns the custom resources only. They depend on all that their deletion needs: a credential that is gone first
-leaves what is in Azure behind.
+Owns only the custom resources. They depend on everything that their deletion requires: if a credential were
+deleted first, the resources would remain in Azure.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from components.waiting import declare_unless
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoResourceArgs:
-    """One resource: its manifest with the namespace it is in, and what it has to outlive.
+    """Resource: its manifest, its namespace, and its dependencies.
 
-    name: NAMESPACE/KIND/NAME; kinds of two groups may share it. credential: name of the Secret it is told to
-    use, None for the one ASO chooses. waits: for what it waits, None where it waits for nothing ever.
+    `name`: NAMESPACE/KIND/NAME; kinds of two groups might share it. `credential`: Secret that it names, None
+    for ASO's choice. `waits`: why it is skipped, None if it never is.
     """
 
     name: str
@@ -40,14 +40,14 @@ class AsoResourceArgs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoResourcesArgs:
-    """The resources of a file, and the cluster that has to serve their kinds."""
+    """Resources of a file, and the cluster that must serve their kinds."""
 
     resources: Sequence[AsoResourceArgs]
     cluster: ClusterTarget = field(default_factory=ClusterTarget)
 
 
 class AsoResources(pulumi.ComponentResource):
-    """The resources of a file. Outputs: resources, the names of what it declares."""
+    """Resources of a file. Outputs: resources, the names of the declared ones."""
 
     TYPE: ClassVar = "credfleet:index:AsoResources"
     resources: Sequence[str]
@@ -78,9 +78,9 @@ class AsoResources(pulumi.ComponentResource):
 
 
 def refusal_of_unserved(cluster: ClusterTarget) -> Callable[[pulumi.ResourceHookArgs], None]:
-    """Return what refuses a resource whose kind the cluster does not serve, by a look at each version.
+    """Return a check that rejects new resources of kinds that the cluster does not serve.
 
-    What is there already is left alone: an update that left it out would delete it, and what it stands for.
+    Existing resources are not checked: an update without them would delete them and their Azure resources.
     """
     kinds = cache(partial(_served, cluster))
 
@@ -99,7 +99,7 @@ def refusal_of_unserved(cluster: ClusterTarget) -> Callable[[pulumi.ResourceHook
 
 
 def _served(cluster: ClusterTarget, version: str) -> frozenset[str] | None:
-    """Return the kinds a cluster serves of a group and version; None when it cannot be seen."""
+    """Return the kinds that a cluster serves for a group and version; None if it is unreachable."""
 
     def get(path: str) -> Mapping[str, Any]:
         reply = connect(cluster).patient.call("GET", path)

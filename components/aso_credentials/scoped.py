@@ -1,7 +1,7 @@
-"""What is in a Secret of a namespace or a resource: what ASO cannot use, and what only surprises people.
+"""Data of a namespace's or resource's credential Secret: what ASO rejects, and what is only surprising.
 
-ASO looks whether keys are present, and azidentity at their values. Both together are held to the library
-itself by `tests/witness/test_azure.py`.
+ASO checks which keys exist, azidentity checks their values. `tests/witness/test_azure.py` compares both with
+the library.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _NO_CLIENT: Final = f"{keys.CLIENT} is empty: write it"
 
 
 def incompleteness(data: Data) -> str:
-    """Return which required keys a Secret lacks, empty for none: ASO then reads nothing else of it."""
+    """Return which required keys a Secret lacks, empty for none: ASO then ignores the other keys."""
     return ", ".join(f"does not contain key {key}" for key in keys.REQUIRED if key not in data)
 
 
 def refusal(data: Data, operator: Operator) -> str | None:
-    """Return why ASO cannot make a credential of a complete Secret, None when it can; it holds no value."""
+    """Return why ASO cannot create a credential from a complete Secret, without values; None if it can."""
     if fault := _foreign_cloud(data, operator):
         return fault
     match method_of(data):
@@ -57,7 +57,7 @@ def _unproved(method: AsoMethod, data: Data, operator: Operator) -> str | None:
 
 
 def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> str | None:
-    """Return what is wrong with the tenant or the address that tokens come from."""
+    """Return what is wrong with the tenant or the token endpoint."""
     own = operator.environment
     tenant = data[keys.TENANT]
     borrows = _takes_the_environment(method, operator)
@@ -75,12 +75,12 @@ def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> str | N
 
 
 def _takes_the_environment(method: AsoMethod | None, operator: Operator) -> bool:
-    """Whether azidentity reads an empty id from the environment of the operator's pod instead."""
+    """Return whether azidentity replaces an empty id by that in the operator pod's environment."""
     return method is AsoMethod.WORKLOAD_IDENTITY and not operator.strict
 
 
 def list_borrowed(data: Data, operator: Operator) -> tuple[str, ...]:
-    """Return the ids of a complete Secret that are empty, and taken from the operator's own instead."""
+    """Return the empty ids of a complete Secret that are replaced by the operator's own."""
     if not _takes_the_environment(method_of(data), operator):
         return ()
     empty = [key for key in (keys.TENANT, keys.CLIENT) if not data[key]]
@@ -88,7 +88,7 @@ def list_borrowed(data: Data, operator: Operator) -> tuple[str, ...]:
 
 
 def refused_by_entra(data: Data, operator: Operator) -> str | None:
-    """Return why Azure refuses what ASO takes: an id that is empty or has a blank or a line end around it."""
+    """Return why Azure rejects what ASO accepts: an empty id, or one with surrounding whitespace."""
     for key in (keys.SUBSCRIPTION, keys.CLIENT):
         if not data[key] and key not in list_borrowed(data, operator):
             return f"{key} is empty, which is not an identity of Azure"
@@ -98,7 +98,7 @@ def refused_by_entra(data: Data, operator: Operator) -> str | None:
 
 
 def subject_of(data: Data, secret: SecretRef, operator: Operator) -> str | None:
-    """Return whom the federated credential must trust; None unless the method is workload identity."""
+    """Return the subject to trust in the federated credential; None without workload identity."""
     if method_of(data) is not AsoMethod.WORKLOAD_IDENTITY:
         return None
     account = data.get(keys.SERVICE_ACCOUNT, b"").decode() if operator.strict else None

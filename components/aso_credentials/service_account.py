@@ -1,4 +1,4 @@
-"""The ServiceAccounts of strict mode, under which credentials of their namespace are used."""
+"""ServiceAccounts of strict mode, with which the credentials of their namespace are used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoServiceAccountArgs:
-    """A ServiceAccount that credentials of its namespace are used under, and the operator's own."""
+    """ServiceAccount for credentials of its namespace, and the operator's own."""
 
     namespace: pulumi.Input[str]
     account: str
@@ -27,11 +27,10 @@ class AsoServiceAccountArgs:
 
 
 class AsoServiceAccount(pulumi.ComponentResource):
-    """A ServiceAccount of strict mode, and the operator's right on its tokens. trusted: all of it.
+    """ServiceAccount of strict mode, and the operator's right to its tokens. `trusted`: all resources.
 
-    Outputs: account, its name.
-
-    The operator's chart gives that right only where Helm knows of strict mode, and for `aso-workload` alone.
+    Outputs: account, its name. The operator's chart grants that right only if Helm knows of strict mode, and
+    only for `aso-workload`.
     """
 
     TYPE: ClassVar = "credfleet:index:AsoServiceAccount"

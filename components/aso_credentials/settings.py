@@ -1,4 +1,4 @@
-"""What `credfleet:asoCredentials` holds: credentials of Azure Service Operator, identities, resources."""
+"""Section `credfleet:asoCredentials`: credentials of Azure Service Operator, identities, resources."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ class AsoCredentials(Section):
 
     @property
     def is_in_azure(self) -> bool:
-        """Whether something is declared in Azure itself."""
+        """Whether resources are declared in Azure itself."""
         return bool(self.identities or self.resource_groups)
 
     @property
     def global_name(self) -> SecretRef:
-        """Where the operator's settings are."""
+        """Secret of the operator's settings."""
         return SecretRef(self.operator.namespace, keys.GLOBAL_SETTINGS)
 
     def entries(self) -> Iterator[Entry]:
@@ -132,38 +132,38 @@ class AsoCredentials(Section):
             yield Entry(name, self.place("named", name), secret, named, named.previously)
 
     def strict_accounts(self) -> Collection[tuple[str, str]]:
-        """Return namespace and name of each ServiceAccount that credentials are used under in strict mode."""
+        """Return namespace and name of each ServiceAccount that credentials use in strict mode."""
         is_strict = any(running.strict for running, _ in self.operator.trusted)
         entries = self.entries() if is_strict else ()
         return dict.fromkeys(entry.account for entry in entries if entry.credential.workload_identity)
 
     def global_entry(self) -> Entry | None:
-        """Return the operator's own credential, if it has one."""
+        """Return the operator's own credential, or None."""
         if self.global_settings is None or self.global_settings.credential is None:
             return None
         place = self.place("globalSettings", "credential")
         return Entry("global", place, self.global_name, self.global_settings.credential)
 
     def subscription_of(self, identity: Identity) -> str | None:
-        """Return the subscription of an identity: its own or its group's; None for that of the provider."""
+        """Return the subscription of an identity: its own or its group's; None for the provider's."""
         group = self.resource_groups.get(identity.resource_group)
         return identity.subscription_id or (group.subscription_id if group else None)
 
     def location_of(self, identity: Identity) -> str | None:
-        """Return where an identity is: its own location, or that of its resource group of this stack."""
+        """Return the location of an identity: its own, or that of its declared resource group."""
         group = self.resource_groups.get(identity.resource_group)
         return identity.location or (group.location if group else None)
 
     def federations(self, identity: str) -> Mapping[str, Federation]:
-        """Return whom an identity trusts, by the name of the federated credential: also in other clusters."""
+        """Return the federated credentials of an identity by name, including those for other clusters."""
         declared = self.identities[identity].federations
         others = {name: Federation(one.issuer, one.subject) for name, one in declared.items()}
         return {**others, **self.own_federations(identity)}
 
     def own_federations(self, identity: str) -> Mapping[str, Federation]:
-        """Return whom an identity trusts in this cluster, by the name of the federated credential.
+        """Return the federated credentials of an identity for this cluster, by name.
 
-        Relaxed, all its credentials come to one subject, the operator's; strict, each namespace and
+        In relaxed mode, all its credentials share the operator's subject; in strict mode, each namespace and
         ServiceAccount has one. Without an issuer there are none.
         """
         found: dict[str, Federation] = {}
@@ -185,7 +185,7 @@ class AsoCredentials(Section):
         return found
 
     def trusted(self) -> Sequence[str]:
-        """Return what the identities trust, `MODE ISSUER ACCOUNT`, how the operator runs first."""
+        """Return what the identities trust, `MODE ISSUER ACCOUNT`, present configuration first."""
         if not any(self.own_federations(name) for name in self.identities):
             return []
         ways = [
@@ -195,12 +195,12 @@ class AsoCredentials(Section):
         return [*dict.fromkeys(ways)]
 
     def read_resources(self, root: Path) -> tuple[Sequence[DeclaredResource], Sequence[Problem]]:
-        """Read the files of resources; return what is well formed, and what is wrong with the rest."""
+        """Read the files of resources; return the valid ones, and the problems of the others."""
         secrets = {name: named.secret_name or name for name, named in self.named.items()}
         return read_resources(self.resources, root, secrets)
 
     def secrets(self, context: ReviewContext) -> Secrets:
-        """Return the data of the Secrets that a resource may be served by, as far as a preview knows it.
+        """Return the data of the Secrets that resources might use, as far as known in a preview.
 
         The values of copies of claimed accounts are unknown before the update.
         """
@@ -221,29 +221,29 @@ class AsoCredentials(Section):
     def resolved(
         self, resources: Sequence[DeclaredResource], context: ReviewContext
     ) -> Sequence[tuple[DeclaredResource, Resolution]]:
-        """Return which credential ASO will use for each resource, by the keys that the Secrets will have."""
+        """Return the credential that ASO will use for each resource, by the future keys of the Secrets."""
         operator = self.operator.as_it_runs(strict=self.operator.strict)
         resolutions = resolve([one.resource for one in resources], self.secrets(context), operator)
         return [*zip(resources, resolutions, strict=True)]
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
-        """Yield where what is secret of the credentials is."""
+        """Yield the sources of the credentials' secret parts."""
         for entry in filter(None, (*self.entries(), self.global_entry())):
             for key, source in entry.credential.sources.items():
                 yield f"{entry.place}.servicePrincipal.{key}", source
 
     def written(self) -> Iterator[Written]:
-        """Yield every Secret that is declared."""
+        """Yield every declared Secret."""
         if self.global_settings is not None:
             yield self.global_name.namespace, self.global_name.name, self.place("globalSettings")
         for entry in self.entries():
             yield entry.secret.namespace, entry.secret.name, entry.place
 
     def review(self, context: ReviewContext) -> Problems:
-        """Check namespaces, references, what credentials hold, identities, and every resource.
+        """Check namespaces, references, contents of credentials, identities, and every resource.
 
-        Resources are judged when no part of the section or of the tenants was left out for a fault; else
-        it is unknown what serves them.
+        Resources are checked only if no part of the section or the tenants was removed as invalid; otherwise
+        their credentials are unknown.
         """
         if self.global_settings is not None:
             yield from context.review_namespace(self.place("operator", "namespace"), self.operator.namespace)
@@ -271,7 +271,7 @@ class AsoCredentials(Section):
     def _review_resolutions(
         self, resolved: Sequence[tuple[DeclaredResource, Resolution]], context: ReviewContext
     ) -> Problems:
-        """Refuse a resource that ASO would not serve, in its words, or a tenant's by the operator's own."""
+        """Reject a resource that ASO could not serve, or a tenant's that would use the global credential."""
         for one, found in resolved:
             if (fault := found.fault) is not None:
                 fix = "fix it where it says, in the manifest or in asoCredentials"
@@ -289,7 +289,7 @@ class AsoCredentials(Section):
                 yield Problem(one.place, problem, fix, one.at)
 
     def _review_credential(self, entry: Entry, context: ReviewContext, *, strict: bool) -> Problems:
-        """Check references of a credential, what it is made of, and whether the operator would take it."""
+        """Check references of a credential, its contents, and whether the operator would accept it."""
         for key, source in entry.credential.sources.items():
             place = f"{entry.place}.servicePrincipal.{key}"
             yield from context.review_source(place, source, entry.secret.namespace)
@@ -322,7 +322,7 @@ class AsoCredentials(Section):
             )
 
     def _review_identities(self, context: ReviewContext) -> Problems:
-        """Check each identity, and that Azure, which ignores the case of names, takes no two for one."""
+        """Check each identity, and that names are unique in Azure, which ignores their case."""
         seen: dict[tuple[str, str], str] = {}
         for name, identity in self.identities.items():
             first = seen.setdefault((identity.resource_group.lower(), name.lower()), name)
@@ -366,7 +366,7 @@ class AsoCredentials(Section):
                 yield Problem(f"{place}.roles.{key}", problem, "remove one of the two")
 
     def _review_resources(self, resources: Sequence[DeclaredResource], context: ReviewContext) -> Problems:
-        """Check where resources are, that no two are one, and the credentials their entries name."""
+        """Check namespaces of resources, duplicates, and the credentials that entries name."""
         for name, entry in self.resources.items():
             if entry.credential is not None and entry.credential not in self.named:
                 yield Problem(
@@ -397,7 +397,7 @@ class AsoCredentials(Section):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A credential in the configuration: its key, its place, its Secret and what it says."""
+    """Configured credential: its key, place, Secret and model."""
 
     key: str
     place: str
@@ -407,7 +407,7 @@ class Entry:
 
     @property
     def account(self) -> tuple[str, str]:
-        """Namespace and name of the ServiceAccount that it is used under in strict mode."""
+        """Namespace and name of the ServiceAccount that it uses in strict mode."""
         given = self.credential.workload_identity
         account = given.service_account if given else None
         return self.secret.namespace, account or keys.STRICT_ACCOUNT
