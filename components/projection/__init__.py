@@ -1,1 +1,1 @@
-"""Projection: moves the bytes of a Secret inside the cluster, and tells only where they are."""
+"""Projection: copies the data of a Secret inside the cluster, and returns only references."""

@@ -1,7 +1,7 @@
-"""What a tenant is delivered: copies of the Secrets it may use, in its own namespace.
+"""Copies of Secrets that are delivered to a tenant's namespace.
 
-Owns the copies only. The sources stay where they are; a copy goes before the claim it was made for. And what
-keeps a stack from taking over Secrets of others, in whatever room it declares them.
+Owns only the copies. The sources stay in place; a copy is deleted before the claim it was made for. Also
+contains the hook that prevents a stack from taking over existing Secrets of others.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from components.waiting import declare_unless
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantDeliveriesArgs:
-    """The namespace of a tenant, and the copies that are delivered there by slot.
+    """Namespace of a tenant, and the copies for it by slot.
 
-    waits: slot → for what there is no copy yet, empty for nothing. former: slot → its names before, as
+    `waits`: slot → why there is no copy yet, empty if there is. `former`: slot → its former names, as
     `tenant/slot`.
     """
 
@@ -40,9 +40,9 @@ class TenantDeliveriesArgs:
 
 
 class TenantDeliveries(pulumi.ComponentResource):
-    """The copies of one tenant. Outputs: references, slot → namespace/name of the copy.
+    """Copies of one tenant. Outputs: references, slot → namespace/name of the copy.
 
-    copies: slot → the copy, for what has to come after it; None for one that waits.
+    `copies`: slot → the copy, as a dependency; None while it waits.
     """
 
     TYPE: ClassVar = "credfleet:index:TenantDeliveries"
@@ -78,10 +78,10 @@ _SPARED: Final[Mapping[str, str]] = {
 
 
 def sparing_others(cluster: ClusterTarget, fixes: Mapping[str, str]) -> pulumi.ResourceOptions:
-    """Return the options of a parent below which no Secret and no namespace of others is taken over.
+    """Return parent options that prevent taking over Secrets and namespaces of others.
 
-    One that would be made and exists already is refused, in a preview too, with the command that imports it.
-    fixes: name of a Secret → what else may be done about it.
+    Creating an existing one is rejected, even in a preview, with the command that imports it. `fixes`: name
+    of a Secret → another fix.
     """
     importers = dict[str, Importer]()
     hook = refusing("secrets-of-others", partial(_refuse, cluster, fixes, importers))
@@ -109,9 +109,9 @@ def _refuse(
     kind, id_ = args.type.rpartition(":")[2], f"{namespace}/{name}" if namespace else name
     path = path_of(SecretRef(namespace, name)) if namespace else f"/api/v1/namespaces/{quote(name, safe='')}"
     found: dict[str, Any] | None = None
-    with suppress(CredfleetError, NoReply):  # in a cluster that cannot be seen nothing is found
+    with suppress(CredfleetError, NoReply):  # if the cluster is unreachable, nothing is found
         found = connect(cluster).patient.find(path)
-    if found and is_composed(found):  # imported, it would be deleted with the reference that wrote it
+    if found and is_composed(found):  # if imported, it would be deleted with the reference that wrote it
         raise pulumi.RunError(
             f"Secret {id_} is written of what a reference names, so no entry overwrites it\n"
             "→ keep the reference; or end what reads the Secret, take it out of the configuration, update, "

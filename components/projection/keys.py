@@ -1,7 +1,7 @@
-"""Which key of the source becomes which key of the target, and what its value must look like.
+"""Mapping from keys of the source to keys of the target, and checks of their values.
 
-The forms of Azure Service Operator (ASO) hold exactly the keys of one method: ASO chooses the method by the
-keys that are present, so one key too many would silently choose another.
+The formats for Azure Service Operator (ASO) have exactly the keys of one method: ASO chooses the method by
+the keys that exist, so an additional key would silently select another one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GUID = re.compile(GUID.encode())
 
 
 class AsoMethod(StrEnum):
-    """How ASO proves itself to Azure with a credential."""
+    """Authentication method of an ASO credential."""
 
     SERVICE_PRINCIPAL_SECRET = "servicePrincipalSecret"  # noqa: S105 - the name of a method
     SERVICE_PRINCIPAL_CERTIFICATE = "servicePrincipalCertificate"
@@ -30,11 +30,11 @@ class AsoMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """The keys of a target Secret.
+    """Keys of a target Secret.
 
-    keys: target key → source key; empty means every key as it is. optional: target keys that may be missing
-    in the source. fixed: target key → text that is the same everywhere. guids: target keys whose value is a
-    GUID. exact: target keys whose value is used with every blank around it.
+    `keys`: target key → source key; empty means all keys unchanged. `optional`: target keys that the source
+    can lack. `fixed`: target key → constant value. `guids`: target keys whose value is a GUID. `exact`:
+    target keys whose value is used with surrounding whitespace.
     """
 
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -44,9 +44,9 @@ class KeyPlan:
     exact: frozenset[str] = frozenset()
 
     def apply(self, source: Mapping[str, str], place: str) -> dict[str, str]:
-        """Make the target's data from the source's, both base64.
+        """Return the target's data from the source's, both base64-encoded.
 
-        place: the source, for messages. Raises ProjectionError for a key that is missing or unfit.
+        `place`: of the source, for messages. Raises ProjectionError for a missing or invalid key.
         """
         names = self.keys or {key: key for key in source}
         missing = [key for target, key in names.items() if key not in source and target not in self.optional]
@@ -107,10 +107,10 @@ _ASO: Final[Mapping[AsoMethod, KeyPlan]] = {
 
 
 def plan_keys(keys: Mapping[str, str], aso_method: AsoMethod | None) -> KeyPlan:
-    """Return the keys of a target.
+    """Return the key mapping of a target.
 
-    keys: target key → source key; for a method of ASO, what differs from its defaults. Raises
-    ProjectionError for a key ASO would not look for, or no Secret can have.
+    `keys`: target key → source key; for an ASO method, only overrides of its defaults. Raises ProjectionError
+    for a key that ASO does not use, or that is not a valid Secret key.
     """
     strange = [key for pair in keys.items() for key in pair if not is_data_key(key)]
     if strange:

@@ -1,4 +1,4 @@
-"""Secrets on an API server. What it says of a failure never holds what was sent to it."""
+"""Access to Secrets on an API server. Error messages never contain what was sent."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WEBHOOK: Final = re.compile(r'(?:admission webhook|failed calling webhook) "([a
 
 
 class KubernetesSecrets:
-    """Secrets of the cluster behind a connection, whole, data included.
+    """Secrets of a cluster with their data.
 
-    A method that writes answers None for what is another one by now; that may have been its own doing, if the
-    answer to it was lost. All raise ProjectionError when the server does not allow it or cannot be reached.
+    A write returns None on conflict, which might be its own earlier attempt if the answer was lost. All
+    methods raise ProjectionError if the server denies the call or is unreachable.
     """
 
     MANAGER: ClassVar = FIELD_MANAGER
@@ -32,11 +32,11 @@ class KubernetesSecrets:
         self._connection = connection
 
     def get(self, ref: SecretRef) -> JsonObject | None:
-        """Read one."""
+        """Read a Secret."""
         return _done(self._call("GET", path_of(ref), ref))
 
     def create(self, body: JsonObject, *, rehearsed: bool = False) -> JsonObject | None:
-        """POST; a taken name is not done. rehearsed: only judged, before what is of that name makes way."""
+        """POST; None if the name is taken. `rehearsed`: dry run, before the existing Secret is deleted."""
         ref, dry = _ref(body), "&dryRun=All" if rehearsed else ""
         path = f"{collection_of(ref.namespace)}?fieldManager={self.MANAGER}{dry}"
         return _done(self._call("POST", path, ref, body))
@@ -47,13 +47,13 @@ class KubernetesSecrets:
         return _done(self._call("PUT", f"{path_of(ref)}?fieldManager={self.MANAGER}", ref, body))
 
     def delete(self, body: JsonObject) -> bool:
-        """DELETE with both preconditions."""
+        """DELETE with uid and resourceVersion as preconditions."""
         ref, metadata = _ref(body), body["metadata"]
         preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         return _done(self._call("DELETE", path_of(ref), ref, {"preconditions": preconditions})) is not None
 
     def _call(self, method: str, path: str, ref: SecretRef, body: JsonObject | None = None) -> Reply:
-        """Make a call, again while it fails for a moment."""
+        """Make a call, with retries of temporary failures."""
         try:
             reply = self._connection.call(method, path, body=body)
         except NoReply as silence:
@@ -77,16 +77,16 @@ class KubernetesSecrets:
 
 
 def open_secrets(cluster: str | None) -> KubernetesSecrets:
-    """Open the cluster that `credfleet:cluster` means, given as its JSON text.
+    """Open the cluster of `credfleet:cluster`, given as JSON.
 
-    Raises ClusterError, also when the API server does not answer.
+    Raises ClusterError, also if the API server does not answer.
     """
     fix = "run again once it does; what was begun is finished then"
     return KubernetesSecrets(reach(ClusterTarget.parse(cluster), fix))
 
 
 def failed(place: str, problem: str, fix: str) -> ProjectionError:
-    """Return that something could not be done now."""
+    """Return the error that something is not possible now."""
     return ProjectionError(code="not-possible", place=place, problem=problem, fix=fix)
 
 
@@ -111,10 +111,10 @@ def _ref(body: JsonObject) -> SecretRef:
 
 
 def collection_of(namespace: str) -> str:
-    """Return where the API server has the Secrets of a namespace."""
+    """Return the API path of the Secrets of a namespace."""
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets"
 
 
 def path_of(ref: SecretRef) -> str:
-    """Return where the API server has a Secret."""
+    """Return the API path of a Secret."""
     return f"{collection_of(ref.namespace)}/{quote(ref.name, safe='')}"

@@ -1,4 +1,4 @@
-"""The model of a projection: which Secret is copied to where, and for whom."""
+"""Model of a projection: source and target Secret, and the owner of the copy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OURS: Final = ("pulumi", "credfleet")
 
 @dataclass(frozen=True, slots=True)
 class SecretRef:
-    """A Secret by its namespace and name."""
+    """Namespace and name of a Secret."""
 
     namespace: str
     name: str
@@ -47,18 +47,18 @@ class SecretRef:
 
     @property
     def place(self) -> str:
-        """Name it in a message."""
+        """Name in messages."""
         return f"Secret {self}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted(ABC):
-    """A Secret that is wanted: what is made of which Secret, where, and for whom.
+    """Secret to write: its source, target and owner.
 
-    TAKEN: problem and fix where another owner has the target. source: None for what is in no cluster, whose
-    data are made already. owner: the same text whenever the program runs; two owners never share a target.
-    previously: the owner under former names. incarnation: which of its resources wants it; None for one that
-    an earlier version created.
+    `TAKEN`: problem and fix if another owner has the target. `source`: None if it is not in a cluster and the
+    data is already known. `owner`: the same string in every run; two owners never share a target.
+    `previously`: its owner under former names. `incarnation`: of the resource that writes it; None for
+    resources of earlier versions.
     """
 
     TAKEN: ClassVar[tuple[str, str]]
@@ -71,38 +71,38 @@ class Wanted(ABC):
 
     @abstractmethod
     def data(self, source: JsonObject) -> Mapping[str, str]:
-        """Make the target's data, base64. Raises ProjectionError for a source that does not fit."""
+        """Return the target's data, base64-encoded. Raises ProjectionError for an invalid source."""
 
     @abstractmethod
     def body(self, data: Mapping[str, str]) -> JsonObject:
-        """Draw the target, annotated with its owner under PROJECTED_BY."""
+        """Render the target, with its owner in annotation PROJECTED_BY."""
 
     def dress(self, target: JsonObject) -> JsonObject:
-        """Return a target with the labels and annotations it should have besides those of `body`."""
+        """Return a target with all required labels and annotations."""
         return target
 
     def bears(self, target: JsonObject, /) -> bool:
-        """Whether a target has all that it should have besides its data."""
+        """Return whether a target is as required, apart from its data."""
         return self.dress(target) == target
 
     def missing(self) -> ProjectionError:
-        """Say that there is no source."""
+        """Return the error for a missing source."""
         return ProjectionError(
             code="source-missing", place=f"Secret {self.source}", problem="it is gone by now", fix="run again"
         )
 
     def foreign(self, _target: JsonObject, /) -> ProjectionError:
-        """Say that the target belongs to another owner."""
+        """Return the error for a target of another owner."""
         problem, fix = self.TAKEN
         return ProjectionError(code="target-taken", place=self.target.place, problem=problem, fix=fix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection(Wanted):
-    """A copy that is wanted.
+    """Copy to write.
 
-    source_labels: what the source must be labelled with, so that a copy never follows a Secret that went to
-    another tenant.
+    `source_labels`: labels that the source must have, so that a copy never follows a Secret that was assigned
+    to another tenant.
     """
 
     TAKEN = (
@@ -115,7 +115,7 @@ class Projection(Wanted):
     source_labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def data(self, source: JsonObject) -> dict[str, str]:
-        """Make the target's data from the source. Raises ProjectionError for one that is not to be copied."""
+        """Return the target's data. Raises ProjectionError for a source that must not be copied."""
         labels = source["metadata"].get("labels") or {}
         if any(labels.get(key) != value for key, value in self.source_labels.items()):
             raise ProjectionError(
@@ -127,11 +127,11 @@ class Projection(Wanted):
         return self.plan.apply(data_of(source), self.source.place)
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
-        """Draw the target."""
+        """Render the target."""
         return render_secret(self.target, self.owner, self.source, data)
 
     def missing(self) -> ProjectionError:
-        """Say that there is no source."""
+        """Return the error for a missing source."""
         return ProjectionError(
             code="source-missing",
             place=self.source.place,
@@ -150,7 +150,7 @@ def render_secret(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> JsonObject:
-    """Return a Secret that is made of a source, as it is written for an owner."""
+    """Render a Secret that is derived from a source, for an owner."""
     noted = {**(annotations or {}), PROJECTED_BY: owner, PROJECTED_FROM: str(source)}
     metadata = {"name": target.name, "namespace": target.namespace, "annotations": noted}
     if labels is not None:
@@ -159,50 +159,50 @@ def render_secret(
 
 
 def is_owned(target: JsonObject, owner: str) -> bool:
-    """Whether a projection of this owner wrote a Secret."""
+    """Return whether a projection of this owner wrote a Secret."""
     return annotations_of(target).get(PROJECTED_BY) == owner
 
 
 def is_replaced(target: JsonObject, incarnation: str | None) -> bool:
-    """Whether a later incarnation of a resource wrote an object; what an earlier version wrote has none."""
+    """Return whether a later incarnation of the resource wrote an object; earlier versions set none."""
     return annotations_of(target).get(INCARNATION, incarnation) != incarnation
 
 
 def is_handed_over(target: JsonObject | None, owner: str) -> bool:
-    """Whether a Secret was declared to be taken over by this owner, and was not yet."""
+    """Return whether a declared Secret is to be taken over by this owner, and was not yet."""
     annotations = {} if target is None else annotations_of(target)
     return annotations.get(HANDED_OVER) == owner and PROJECTED_BY not in annotations
 
 
 def is_of_others(secret: JsonObject) -> bool:
-    """Whether a declared Secret would overwrite another: of a chart, or of a person."""
+    """Return whether a Secret belongs to others, such as a chart or a user, so it must not be overwritten."""
     entries = secret.get("metadata", {}).get("managedFields") or []
     return not any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
 
 
 def is_composed(secret: JsonObject) -> bool:
-    """Whether a Secret is made of what is elsewhere."""
+    """Return whether a Secret is composed from references."""
     return COMPOSED in (secret.get("metadata", {}).get("annotations") or {})
 
 
 def annotations_of(target: JsonObject) -> Mapping[str, str]:
-    """Read the annotations of an object, which the API leaves out when there are none."""
+    """Return the annotations of an object, which the API omits if empty."""
     return target["metadata"].get("annotations") or {}
 
 
 def data_of(secret: JsonObject) -> Mapping[str, str]:
-    """Read the data of a Secret, which the API leaves out when it is empty."""
+    """Return the data of a Secret, which the API omits if empty."""
     return secret.get("data") or {}
 
 
 def encode(data: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the `data` of a Secret as the API takes it: values in base64."""
+    """Return the `data` of a Secret with base64-encoded values."""
     return {key: base64.b64encode(value).decode() for key, value in data.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenCopy:
-    """A copy that stands: the digest of what is in it, and version and type of what it was made from."""
+    """Written copy: digest of its data, and version and type of its source."""
 
     digest: str
     source_version: str
@@ -210,24 +210,24 @@ class WrittenCopy:
 
 
 def digest(target: JsonObject, data: Mapping[str, str]) -> str:
-    """Return what tells data apart without showing them: an HMAC keyed with the uid of the target Secret.
+    """Return a digest that does not reveal the data: an HMAC keyed with the uid of the target Secret.
 
-    The uid is random, and only in the cluster, never in the state; so a reader of the state alone cannot
-    try out short credentials against the digest.
+    The uid is random, and stored only in the cluster, not in the state. A reader of the state alone therefore
+    cannot guess short credentials from the digest.
     """
     key = str(target["metadata"]["uid"]).encode()
     return hmac.new(key, json.dumps(dict(data), sort_keys=True).encode(), hashlib.sha256).hexdigest()
 
 
 def digests(data: Mapping[str, str]) -> dict[str, str]:
-    """Return key → the digest of its value, for a preview alone: nothing of it comes into a state.
+    """Return key → digest of its value, only for a preview: it is not stored in a state.
 
-    The cluster still has the source of before, where the same program declares another one.
+    The cluster still has the former source if the same program declares a new one.
     """
     return {key: hashlib.sha256(value.encode()).hexdigest() for key, value in data.items()}
 
 
 def differs(secret: JsonObject | None, foreseen: Mapping[str, str]) -> bool:
-    """Whether a Secret holds anything else under these keys; one that is gone does."""
+    """Return whether a Secret lacks one of these values; True if it is missing."""
     known = digests(data_of(secret)) if secret is not None else {}
     return any(known.get(key) != digest for key, digest in foreseen.items())

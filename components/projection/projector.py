@@ -1,7 +1,7 @@
-"""Writes, reads and removes projections: read the source, map its keys, write the target, inside the cluster.
+"""Writes, reads and removes projections: read the source, map its keys, write the target in the cluster.
 
-Every decision is made on what is there at that moment, and every write says what it replaces; so a run that
-was killed, or whose answer was lost, is finished by the next.
+Every decision uses the present objects, and every write names what it replaces. The next run therefore
+completes a run that was killed or lost an answer.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ELSEWHERE: Final[JsonObject] = {"metadata": {"resourceVersion": ""}}
 
 
 class Projector:
-    """Carries out projections in one cluster.
+    """Projector in one cluster.
 
-    get_source: returns a source, None when there is none; absent, sources are Secrets of the same cluster.
+    `get_source`: returns a source, None if not found; by default, sources are Secrets of the same cluster.
     """
 
     def __init__(
@@ -41,9 +41,10 @@ class Projector:
         self._secrets, self._get_source = secrets, get_source or secrets.get
 
     def write(self, wanted: Wanted, mark: Callable[[JsonObject], JsonObject] | None = None) -> WrittenCopy:
-        """Make the target what it should be. Raises ProjectionError, also for a target that is not ours.
+        """Write the target. Raises ProjectionError, also for a target of another owner.
 
-        mark: returns it with its labels and annotations, instead of `dress`; may raise ProjectionError.
+        `mark`: returns the target with its labels and annotations, instead of `dress`; might raise
+        ProjectionError.
         """
         mark = mark or wanted.dress
         for _ in range(_ATTEMPTS):
@@ -59,7 +60,7 @@ class Projector:
                 raise wanted.foreign(target)
             elif (target.get("type") or body["type"]) != body["type"]:
                 self._secrets.create(mark(body), rehearsed=True)
-                self._secrets.delete(target)  # the type of a Secret never changes
+                self._secrets.delete(target)  # the type of a Secret is immutable
                 written = None
             elif (changed := mark(_replaced(target, body))) == {**target, "data": data_of(target)}:
                 written = target
@@ -71,9 +72,9 @@ class Projector:
         raise contended(ProjectionError, wanted.target.place, "it", _ATTEMPTS)
 
     def digest(self, wanted: Wanted) -> str | None:
-        """Return the digest of what is in the target; None if it is gone, or another owner's.
+        """Return the digest of the target; None if it is missing or has another owner.
 
-        Empty for one that lacks a label or an annotation: so a refresh tells that, too.
+        Empty if a label or an annotation is missing, so that a refresh reports this, too.
         """
         target = self._secrets.get(wanted.target)
         if target is None or not is_owned(target, wanted.owner):
@@ -81,7 +82,7 @@ class Projector:
         return digest(target, data_of(target)) if wanted.bears(target) else ""
 
     def is_current(self, wanted: Wanted, known: str) -> bool:
-        """Whether a target with this digest is what the source makes it now."""
+        """Return whether a target with this digest matches its present source."""
         target = self._secrets.get(wanted.target)
         source = _ELSEWHERE if wanted.source is None else self._get_source(wanted.source)
         if target is None or source is None or not is_owned(target, wanted.owner):
@@ -95,14 +96,14 @@ class Projector:
             return False
 
     def taken(self, wanted: Wanted) -> ProjectionError | None:
-        """Return the error that another owner wrote the target; None if none did."""
+        """Return the error that another owner wrote the target, or None."""
         target = self._secrets.get(wanted.target)
         if target is None or _is_writable(target, wanted):
             return None
         return wanted.foreign(target)
 
     def unfit(self, wanted: Wanted) -> ProjectionError | None:
-        """Return why the target cannot be made from its source as it is now."""
+        """Return why the target cannot be made from its present source, or None."""
         try:
             wanted.data(self._source(wanted))
         except ProjectionError as error:
@@ -110,9 +111,9 @@ class Projector:
         return None
 
     def remove(self, wanted: Wanted) -> bool:
-        """Delete the target if it is ours; one that is gone, or another owner's by now, is left alone.
+        """Delete the target if it is ours; otherwise leave it.
 
-        False for one that a later incarnation of its owner's has written since. Raises ProjectionError.
+        False if a later incarnation of its owner has written it. Raises ProjectionError.
         """
         for _ in range(_ATTEMPTS):
             target = self._secrets.get(wanted.target)
@@ -132,7 +133,7 @@ class Projector:
 
 
 def open_projector(cluster: str | None, sources: str | None = None) -> Projector:
-    """Open a projector on that cluster; sources: another one, where these are. Raises as `open_secrets`."""
+    """Open a projector; `sources`: cluster of the sources, if another one. Raises as `open_secrets`."""
     return Projector(open_secrets(cluster), None if sources is None else open_secrets(sources).get)
 
 
@@ -142,7 +143,7 @@ def _is_writable(target: JsonObject, wanted: Wanted) -> bool:
 
 
 def _replaced(target: JsonObject, body: JsonObject) -> JsonObject:
-    """Put our data and annotations into a target, keeping what others have noted on it."""
+    """Return the target with our data and annotations, and others' annotations kept."""
     noted = {key: text for key, text in annotations_of(target).items() if key != INCARNATION}
     metadata = {**target["metadata"], "annotations": {**noted, **annotations_of(body)}}
     return {**target, "metadata": metadata, "data": body["data"]}

@@ -1,9 +1,9 @@
-"""The projection of a Secret as a dynamic resource: bytes move inside the cluster, references travel.
+"""Projection of a Secret as a dynamic resource: data stays in the cluster, inputs are references.
 
-Neither inputs nor outputs hold a byte of the Secret: the outputs are where the copy is, a keyed digest of
-what is in it, and the version of the source it was made from. Rooms make Secrets of several, and
-of versions in Google's Secret Manager. The path of this module and the names of its classes are written into
-the state of stacks; they never move. Import-pure.
+Inputs and outputs contain no secret data: outputs are the copy's name, a keyed digest of its data, and the
+version of its source. Other components compose Secrets from several sources, and from versions in Google
+Secret Manager. The path of this module and its class names are stored in the state of stacks and must not
+change. Import-pure.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DECLARING: Final = "pulumi"
 
 
 def read_applied(secret: JsonObject) -> JsonObject:
-    """Return the marks of a Secret that the API server books on the writer of Secrets: on Pulumi."""
+    """Return the labels and annotations of a Secret that Pulumi wrote, according to managedFields."""
     metadata: JsonObject = secret["metadata"]
     booked = [
         entry.get("fieldsV1", {}).get("f:metadata", {})
@@ -65,9 +65,9 @@ def read_applied(secret: JsonObject) -> JsonObject:
 
 
 def render_marks(secret: JsonObject, before: Mapping[str, Any], declared: Mapping[str, Any]) -> JsonObject:
-    """Return a Secret as it is declared now. before: what was, of which the rest is taken away.
+    """Return a Secret with its declared marks. `before`: former ones, which are removed if not declared.
 
-    Raises ProjectionError for a label that another owner has written otherwise, such as an owner's.
+    Raises ProjectionError for a label that another writer has set to another value, such as an owner label.
     """
     metadata: JsonObject = secret["metadata"]
     for key, value in declared["labels"].items():
@@ -102,13 +102,13 @@ _DECIDES_THE_PLACE: Final = ("targetNamespace", "targetName", "owner", "keys", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretProjectionArgs:
-    """A copy of a Secret.
+    """Copy of a Secret.
 
-    owner: who wants it, the same text whenever the program runs. source_labels: what the source must be
-    labelled with. keys: target key → source key; empty means all as they are. aso_credential: the method of
-    an ASO credential, whose keys are then the defaults. foreseen: in a preview, the digests of what it will
-    hold, where the program declares the source. of_pool: the source is in the cluster of the pool, which is
-    another one; None: in this one. previously: its owner under former names.
+    `owner`: id of the requester, the same string in every run. `source_labels`: labels that the source must
+    have. `keys`: target key → source key; empty means all unchanged. `aso_credential`: method of an ASO
+    credential, whose keys are then the defaults. `foreseen`: in a preview, digests of its future data, if the
+    program declares the source. `of_pool`: the source is in the pool's cluster, if that is another one; None:
+    in this one. `previously`: its owner under former names.
     """
 
     target_namespace: Input[str] = field(metadata=IDENTITY)
@@ -125,25 +125,25 @@ class SecretProjectionArgs:
 
 
 class SecretProvider(FollowingProvider):
-    """A provider of a Secret that is made of others: what of it is alike whatever that is."""
+    """Base of providers of Secrets that are derived from others."""
 
     def wanted(self, props: Properties) -> Wanted:
-        """Return the Secret as the projector is told of it."""
+        """Return the Secret in the projector's model."""
         raise NotImplementedError
 
     def taken(self, inputs: Properties) -> Iterator[CheckFailure]:
-        """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""
+        """Yield a failure if the target has another owner; if unreachable, the update checks."""
         with suppress(CredfleetError):
             if (taken := open_projector(self.cluster).taken(self.wanted(inputs))) is not None:
                 yield CheckFailure("targetName", str(taken))
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the Secret; None if it is gone, or another owner's."""
+        """Return the digest of the Secret; None if it is missing or has another owner."""
         found = open_projector(self.cluster).digest(self.wanted(props))
         return None if found is None else {"digest": found}
 
     def delete_resource(self, _id: str, props: Properties) -> bool:
-        """Remove the Secret, if it is still ours."""
+        """Delete the Secret, if it is still ours."""
         return open_projector(self.cluster).remove(self.wanted(props))
 
 
@@ -155,7 +155,7 @@ class SecretProjectionProvider(SecretProvider):
     named_by = ("targetNamespace", "targetName")
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse names no Secret can have, keys no method has, and a place that is another owner's."""
+        """Reject invalid Secret names, keys that the method lacks, and targets of another owner."""
         failures = list(_failures(inputs))
         yield from failures
         if not failures and not any(is_unknown(inputs[key]) for key in _DECIDES_THE_PLACE):
@@ -164,7 +164,7 @@ class SecretProjectionProvider(SecretProvider):
             yield from self.taken({**inputs, **source, "sourceLabels": {}})
 
     def create_resource(self, props: Properties) -> Properties:
-        """Write the copy; one that is there already is taken as its own."""
+        """Write the copy; an existing one of the same owner is adopted."""
         wanted = self.wanted(props)
         written = self._projector(props).write(wanted)
         return {
@@ -174,11 +174,11 @@ class SecretProjectionProvider(SecretProvider):
         }
 
     def is_current(self, props: Properties, digest: str) -> bool:
-        """Whether the copy is what the source makes of it now."""
+        """Return whether the copy matches its present source."""
         return self._projector(props).is_current(self.wanted(props), digest)
 
     def is_predicted_otherwise(self, props: Properties) -> bool:
-        """Whether the copy will hold something else."""
+        """Return whether the copy will have other data after this update."""
         target = SecretRef(props["targetNamespace"], props["targetName"])
         foreseen = props.get(FORESEEN)
         return bool(foreseen) and differs(open_secrets(self.cluster).get(target), foreseen)
@@ -187,7 +187,7 @@ class SecretProjectionProvider(SecretProvider):
         return open_projector(self.cluster, self.cluster_of_pool if props.get("ofPool") else None)
 
     def wanted(self, props: Properties) -> Projection:
-        """Return the copy as the projector is told of it."""
+        """Return the copy in the projector's model."""
         method = props.get("asoCredential")
         return Projection(
             source=SecretRef(props["sourceNamespace"], props["sourceName"]),
@@ -211,11 +211,11 @@ class SecretProjection(DynamicResource[SecretProjectionArgs]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositionArgs:
-    """A Secret that is made of others.
+    """Secret that is composed from others.
 
-    owner: who wants it, the same text whenever the program runs. sources: as `Source.properties` has them.
-    recipe: what `made` needs beside their values. labels: of the Secret. content: changes with what the stack
-    writes into sources itself.
+    `owner`: id of the requester, the same string in every run. `sources`: each from `Source.properties`.
+    `recipe`: what `render` requires in addition to the contents. `labels`: of the Secret. `content`: changes
+    with what the stack writes into sources itself.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -233,22 +233,22 @@ Rendered: TypeAlias = tuple[str, Mapping[str, bytes]]
 
 
 class CompositionProvider(SecretProvider):
-    """Writes, compares and removes a Secret that is made of others."""
+    """Writes, compares and removes a composed Secret."""
 
     args = CompositionArgs
     outputs = ("reference", "digest", "type")
     named_by = ("namespace", "targetName")
 
     def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
-        """Return type and values of the Secret; raises CredfleetError. places: of the contents."""
+        """Return type and values of the Secret; raises CredfleetError. `places`: of the contents."""
         raise NotImplementedError
 
     def warnings(self, _recipe: Properties, _contents: Sequence[bytes]) -> Iterator[str]:
-        """Yield what is to be said of sources that a Secret is made of all the same."""
+        """Yield warnings about sources that are nevertheless accepted."""
         yield from ()
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse a place that is taken, and sources that nothing can be made of; an update looks again."""
+        """Reject a target of another owner, and invalid sources; the update checks again."""
         if is_unknown(inputs):
             return
         try:
@@ -256,7 +256,7 @@ class CompositionProvider(SecretProvider):
         except CredfleetError:
             return
         yield from self.taken(inputs)
-        if RECORDED in os.environ:  # a review without keys is shown no content
+        if RECORDED in os.environ:  # a keyless review has no contents
             return
         try:
             declared = [one.ref for one in _sources(inputs) if one.declared]
@@ -271,7 +271,7 @@ class CompositionProvider(SecretProvider):
                 log(f"{WARNING}{inputs['sources'][0]['place']}: {warning}")
 
     def create_resource(self, props: Properties) -> Properties:
-        """Write the Secret of what its sources are now; one that is handed over is there all the time."""
+        """Write the Secret from its present sources; a handed-over one exists throughout."""
         return self._written(props)
 
     def _written(
@@ -283,7 +283,7 @@ class CompositionProvider(SecretProvider):
         return {"reference": str(wanted.target), "digest": written.digest, "type": wanted.type}
 
     def is_current(self, props: Properties, digest: str) -> bool:
-        """Whether the Secret is what its sources make of it now."""
+        """Return whether the Secret matches its present sources."""
         secrets = open_secrets(self.cluster)
         wanted = self._composed(self._contents(secrets, props), props)
         return Projector(secrets).is_current(wanted, digest)
@@ -291,7 +291,7 @@ class CompositionProvider(SecretProvider):
     def wanted(
         self, props: Properties, type_: str = "Opaque", content: Mapping[str, bytes] | None = None
     ) -> Composition:
-        """Return the Secret as the projector is told of it. type_, content: as it is rendered."""
+        """Return the Secret in the projector's model. `type_`, `content`: from `render`."""
         first = _sources(props)[0]
         return Composition(
             source=first.ref,
@@ -316,24 +316,24 @@ class CompositionProvider(SecretProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedArgs(CompositionArgs):
-    """A Secret that others mark as well. labels, annotations: those that are the stack's to say."""
+    """Secret that others label too. `labels`, `annotations`: those that the stack sets."""
 
     annotations: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
 
 
 class MarkedProvider(CompositionProvider):
-    """Writes a Secret that is made of others, and keeps its marks as they are declared."""
+    """Writes a composed Secret, and keeps its labels and annotations as declared."""
 
     args = MarkedArgs
 
     def create_resource(self, props: Properties) -> Properties:
-        """Write the Secret; of one that is handed over, marks that were declared go, others stay."""
+        """Write the Secret; if it was handed over, remove formerly declared marks and keep the others."""
         found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
         before = {} if found is None or not is_handed_over(found, props["owner"]) else read_applied(found)
         return self._marked(before, props)
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Write the Secret again, and the marks that are others now."""
+        """Write the Secret again, with changed marks."""
         return self._marked(olds, news)
 
     def _marked(self, before: Properties, props: Properties) -> Properties:
@@ -343,9 +343,9 @@ class MarkedProvider(CompositionProvider):
 def content_of(
     source: Source, reader: str, secrets: KubernetesSecrets, configured: Callable[[str], str | None]
 ) -> bytes:
-    """Return what a source holds for a namespace that reads it; raises CredfleetError with its place.
+    """Return the content of a source for a reading namespace; raises CredfleetError with its place.
 
-    configured: reads the stack's configuration, by which Secret Manager is known.
+    `configured`: reads the stack's configuration, which selects Secret Manager.
     """
     if (ref := source.ref) is None:
         return source.payload(partial(configured_secret_manager, configured))

@@ -1,4 +1,4 @@
-"""What `deliverTo` of an account holds, the copy of its Secret; and where a credential is that is given."""
+"""Models of `deliverTo`, the copy of an account's Secret, and of credential sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from components.projection.sources import Source, names_version
 
 
 def _is_secret(text: str) -> bool:
-    """Whether a text is NAMESPACE/NAME or NAMESPACE/NAME/KEY."""
+    """Return whether a string is NAMESPACE/NAME or NAMESPACE/NAME/KEY."""
     namespace, name, *key = [*text.split("/"), ""][: max(2, text.count("/") + 1)]
     return is_namespace(namespace) and is_object_name(name) and len(key) < 2 and all(map(is_data_key, key))
 
@@ -53,12 +53,12 @@ class Delivery(ConfigModel):
 
     @property
     def target(self) -> str:
-        """The name of the copy; for ASO the one it looks for by itself."""
+        """Name of the copy; for ASO its default name."""
         return self.name or ASO_CREDENTIAL
 
     @property
     def plan(self) -> KeyPlan:
-        """Which keys the copy has, and where they come from; raises ProjectionError for unfit ones."""
+        """Key mapping of the copy; raises ProjectionError for invalid keys."""
         return plan_keys(self.keys, self.aso_credential)
 
     @model_validator(mode="after")
@@ -98,7 +98,7 @@ class CredentialSource(ConfigModel):
     )
 
     def source(self, place: str) -> Source:
-        """Return the Secret or version that it names itself. place: of the reference."""
+        """Return the Secret or version that it names directly. `place`: of the reference."""
         if self.in_secret is None:
             return Source(place=place, version=self.gcp_secret)
         namespace, name, key = self.in_secret
@@ -106,12 +106,12 @@ class CredentialSource(ConfigModel):
 
     @property
     def named(self) -> str:
-        """What it names, wherever that is."""
+        """Name of the source, of any kind."""
         return self.entry or self.secret or self.account or self.gcp_secret or ""
 
     @property
     def in_secret(self) -> tuple[str, str, str | None] | None:
-        """Namespace, name and key of the Secret it names itself; a key is None for all of them."""
+        """Namespace, name and key of the Secret that it names directly; key None means all keys."""
         if self.secret is None:
             return None
         namespace, name, *key = self.secret.split("/")

@@ -1,7 +1,7 @@
-"""A Secret that is made of values of others, in the cluster or in Secret Manager: what it may take of which.
+"""Sources of composed Secrets, in the cluster or in Secret Manager, and who can read them.
 
-Neither inputs nor outputs hold a byte of them. A namespace may name its own Secrets,
-those that their owner shares with it by an annotation, and those of accounts that its tenant has claimed.
+Inputs and outputs contain none of their data. A namespace can name its own Secrets, those that their owner
+shares with it by an annotation, and those of accounts that its tenant has claimed.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ SHARED_WITH: Final = f"{PREFIX}shared-with"
 
 
 def names_version(text: str) -> bool:
-    """Whether a text is the full name of a version in Google's Secret Manager, or of an alias of one."""
+    """Return whether a string is the full name of a version or alias in Google Secret Manager."""
     found = _VERSION.fullmatch(text)
     return found is not None and (found["location"] is None or is_gcp_region(found["location"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A Secret, and the key of it that is meant; without a key, the JSON object of all its keys.
+    """Secret and one of its keys; without a key, the JSON object of all its keys.
 
-    namespace, name: in a program, outputs as well. place: of the reference in the configuration. labels: of
-    an account, what says that it is still the tenant's; None for any other Secret. declared: whether the
-    stack itself writes it, so a preview may not find it yet. version: instead of a Secret, a version in
-    Google's Secret Manager, by its full name.
+    `namespace`, `name`: in a program, perhaps outputs. `place`: of the reference in the configuration.
+    `labels`: of an account, which prove that it is still the tenant's; None for any other Secret. `declared`:
+    whether the stack writes it, so that it might not exist in a preview. `version`: full name of a version in
+    Google Secret Manager, instead of a Secret.
     """
 
     namespace: Any = None
@@ -64,19 +64,19 @@ class Source:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """The source as the input of a dynamic resource."""
+        """The source as an input of a dynamic resource."""
         given = {each: getattr(self, each) for each in self.__slots__}
         return {each: value for each, value in given.items() if value is not None}
 
     @property
     def ref(self) -> SecretRef | None:
-        """The Secret it is in, once that is known; None for what is in Secret Manager."""
+        """Its Secret, once known; None for Secret Manager."""
         return SecretRef(str(self.namespace), str(self.name)) if self.version is None else None
 
     def payload(self, manager: Callable[[str | None], SecretManager]) -> bytes:
-        """Return the value of the version that is meant; raises SecretManagerError with the place.
+        """Return the value of the version; raises SecretManagerError with the place.
 
-        manager: opens Secret Manager, at a location or everywhere.
+        `manager`: opens Secret Manager, for a location or globally.
         """
         named = _VERSION.fullmatch(self.version or "")
         try:
@@ -85,9 +85,9 @@ class Source:
             raise SecretManagerError.of(error, error.code, f"{self.place} ({self.version})") from None
 
     def content(self, secret: JsonObject | None, reader: str) -> bytes:
-        """Return the value for a namespace that reads it; raises ProjectionError when it may not, or cannot.
+        """Return the value for a reading namespace; raises ProjectionError if it is not allowed or invalid.
 
-        A Secret of others that is not shared is told like one that is not there.
+        A Secret of others that is not shared is reported like a missing one.
         """
         if secret is None or not self._may_read(secret, reader):
             if self.namespace == reader or self.labels is not None:
@@ -131,9 +131,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composition(Wanted):
-    """A Secret that was made of sources. content: its values by key.
+    """Secret that was composed from sources. `content`: its values by key.
 
-    source: the first of them; None for a version in Secret Manager. origin: the name of either.
+    `source`: the first of them; None for a version in Secret Manager. `origin`: name of either.
     """
 
     TAKEN = (
@@ -150,7 +150,7 @@ class Composition(Wanted):
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
-        """Return the data of the target, in base64: made already, of all its sources."""
+        """Return the data of the target, base64-encoded: already composed from all sources."""
         del source
         return encode(self.content)
 
@@ -160,7 +160,7 @@ class Composition(Wanted):
         return {**labels, **self.labels} == labels and {**annotations, **self.annotations} == annotations
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
-        """Return the target, to be written."""
+        """Render the target."""
         noted = {**self.annotations, COMPOSED: "true"}
         return render_secret(
             self.target, self.owner, self.origin, data, type_=self.type, labels=self.labels, annotations=noted
