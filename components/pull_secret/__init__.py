@@ -1,1 +1,1 @@
-"""Pull secrets: what a cluster's pull secret must be, and what it is called in GCP and in the cluster."""
+"""Pull secrets: requirements for a cluster's pull secret, and its names in GCP and in the cluster."""

@@ -1,9 +1,9 @@
-"""The pull secret of a cluster: an entry in Secret Manager, its version, and the Secret the cluster reads.
+"""Pull secret of a cluster: a secret in Secret Manager, its version, and the Kubernetes Secret.
 
-Owns them, the rights on the entry, and the cluster's namespace if no other declares it; not the project
-the entry is in, nor the cluster. The order is entry, version, verification, retention, Secret, report: the
-cluster sees nothing that was not read back before. An entry that is there already is never taken over, and a
-cluster that was ready once keeps its pull secret whatever HyperFleet reports of it meanwhile.
+Owns them, the rights on the entry, and the cluster's namespace if nothing else declares it; not the entry's
+project, nor the cluster. The order is entry, version, verification, retention, Secret, report: the cluster
+gets only what was read back before. An existing entry is never taken over, and a cluster that was ready once
+keeps its pull secret whatever HyperFleet reports later.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _Existing: TypeAlias = pulumi.Output[GetSecretsSecretResult | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretArgs:
-    """A cluster of a section of the configuration, and what the program knows besides.
+    """Cluster of the section, with inputs from the rest of the program.
 
-    project: the GCP project; None only for a cluster that is skipped for it. start: what outlives all that is
-    declared; None where nothing is. begun: whether it was ready before, which start knows; None for one that
-    the configuration itself skips. owner: the same text whenever the program runs. namespace: of its Secret;
-    declares_namespace: whether the stack declares it. waits: for what the project waits, empty for nothing;
-    None where it waits for nothing ever.
+    `project`: GCP project; None only if the cluster is skipped for it. `start`: deleted after everything
+    else; None if nothing is declared. `begun`: whether it was ready before, from `start`; None if the
+    configuration itself skips it. `owner`: the same string in every run. `namespace`: of its Secret;
+    `declares_namespace`: whether the stack declares it. `waits`: why the project is not known yet, empty if
+    it is; None if it is always known.
     """
 
     section: PullSecretsSection
@@ -88,10 +88,10 @@ class PullSecretArgs:
 
 
 class PullSecret(pulumi.ComponentResource):
-    """A cluster's pull secret, or why it has none yet.
+    """Pull secret of a cluster, or why it has none yet.
 
-    Outputs: status, {conditions, generation, skipped} and, unless it is skipped, secretId, project, version,
-    namespace, secretName and verifiedAt; skipped, the reasons, none for a cluster that has its pull secret.
+    Outputs: status, {conditions, generation, skipped} and, unless skipped, secretId, project, version,
+    namespace, secretName and verifiedAt; skipped, the reasons, empty if the cluster has its pull secret.
     """
 
     TYPE: ClassVar = "credfleet:index:PullSecret"
@@ -133,7 +133,7 @@ class PullSecret(pulumi.ComponentResource):
         self.register_outputs({"status": self.status, "skipped": self.skipped})
 
     def _told(self, reasons: Sequence[str]) -> pulumi.Output[Any]:
-        """Say why the cluster is skipped; nothing is declared for it."""
+        """Report why the cluster is skipped; nothing is declared for it."""
         lines = skipped_lines({f"pull secret {self._args.cluster.id}": "; ".join(reasons)})
         pulumi.log.info("\n".join(lines), self)
         conditions = pulumi.Output.from_input(of_skipped(reasons))
@@ -146,7 +146,7 @@ class PullSecret(pulumi.ComponentResource):
             pulumi.log.warn(warning, self)
 
     def _declared(self) -> pulumi.Output[Any]:
-        """Declare everything, and tell how it stands."""
+        """Declare all resources, and return the status."""
         decision = self._decision
         self._warn(decision.warnings if decision.proceeds else decision.warnings_to_a_live_one)
         args, section, child = self._args, self._section, pulumi.ResourceOptions(parent=self)
@@ -220,9 +220,9 @@ class PullSecret(pulumi.ComponentResource):
         )
 
     def _where_gone(self, existing: _Existing) -> list[pulumi.Resource]:
-        """Return what else to replace a resource with where others deleted the entry; elsewhere nothing.
+        """Return resources that trigger a replacement if others deleted the entry; otherwise none.
 
-        Of a resource that another is replaced with, the SDK asks the URN alone.
+        The SDK uses only the URN of a resource in `replace_with`.
         """
 
         def urn(start: pulumi.Resource) -> pulumi.Output[str | None]:
@@ -237,10 +237,10 @@ class PullSecret(pulumi.ComponentResource):
         kept: pulumi.Output[Mapping[str, str | None]],
         gone: list[pulumi.Resource],
     ) -> secretmanager.Secret:
-        """Declare the entry. Its labels are repaired; its replication, kept, is settled when it is made.
+        """Declare the entry. Its labels are repaired; its replication is fixed when it is created.
 
-        It is retained beside being abandoned, or its protection from deletion would keep a cluster from
-        leaving. Of an entry that is recreated the former one is deleted first: both have one name.
+        It is retained as well as abandoned; otherwise its deletion protection would keep a cluster from
+        leaving. If it is recreated, the former one is deleted first: both have one name.
         """
         args, section = self._args, self._section
         logical = f"{self._name}-entry"
@@ -264,7 +264,7 @@ class PullSecret(pulumi.ComponentResource):
         )
 
     def _refusal(self, logical: str, project: pulumi.Input[str], existing: _Existing) -> pulumi.ResourceHook:
-        """Keep an entry that is there already from being made: one of the stack's would be in the state."""
+        """Return a hook that rejects creating an existing entry; the stack's own is in the state."""
         importers = dict[str, Importer]()
         keep(importers, _ENTRY, logical, self, self)
 
@@ -289,7 +289,7 @@ class PullSecret(pulumi.ComponentResource):
         )
 
     def _existing(self, project: pulumi.Input[str]) -> _Existing:
-        """Look for an entry of this name, of any owner; none is no error."""
+        """Look up an entry of this name, of any owner; None if not found."""
         secret_id = self._args.cluster.secret_id
         found = get_secrets_output(
             filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(parent=self)
@@ -299,7 +299,7 @@ class PullSecret(pulumi.ComponentResource):
         )
 
     def _content(self, by: Callable[[bytes], str]) -> pulumi.Output[str]:
-        """Hand on what is made of the pull secret, or of those that merge, marked secret."""
+        """Return a function's result on the pull secret, merged if there are several, marked secret."""
         names, credentials = self._section.entries(self._args.cluster.id), self._args.credentials
         alone = next(filter(credentials.is_unseen, names), None) if names[1:] else names[0]
         if alone is not None:
@@ -308,7 +308,7 @@ class PullSecret(pulumi.ComponentResource):
         return pulumi.Output.all(*contents).apply(lambda read: by(merge(read)))
 
     def _kept_version(self, entry: secretmanager.Secret) -> tuple[pulumi.Input[str], pulumi.Input[str]]:
-        """Declare the version, and return its number and the digest of what it holds."""
+        """Declare the version, and return its number and the digest of its content."""
         args, section = self._args, self._section
         opts = pulumi.ResourceOptions(parent=self, replace_with=self._first)
         if not (sources := section.elsewhere(args.cluster.id)):
@@ -341,7 +341,7 @@ class PullSecret(pulumi.ComponentResource):
         verification: PullSecretVerification,
         retention: PullSecretRetention,
     ) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str]]]:
-        """Declare the Secret the cluster pulls with, and say where; it goes before what it was made from."""
+        """Declare the cluster's Secret, and return its name; it is deleted before its sources."""
         args, cluster = self._args, self._args.cluster
         name = self._section.place_of(cluster.id)[1]
         left = self._section.clusters[cluster.id].hand_over
@@ -388,7 +388,7 @@ class PullSecret(pulumi.ComponentResource):
         return secret, {"namespace": secret.metadata.namespace, "secretName": secret.metadata.name}
 
     def _namespace(self) -> pulumi.Input[str]:
-        """Return the namespace; the cluster's own outlives its pull secret, unless all of it is to go."""
+        """Return the namespace; a declared one outlives the pull secret, unless all is destroyed."""
         args, section = self._args, self._section
         if not args.declares_namespace:
             return args.namespace
@@ -407,7 +407,7 @@ class PullSecret(pulumi.ComponentResource):
         data: Mapping[str, pulumi.Input[str]],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Tell HyperFleet, if there is one."""
+        """Report to HyperFleet, if configured."""
         cluster, told = self._args.cluster, self._section.hyperfleet
         if told is None:
             return
@@ -431,10 +431,10 @@ class PullSecret(pulumi.ComponentResource):
 
 
 def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Output[Sequence[str]]:
-    """Return the reasons for skipping the cluster; what only is reported skips none that was ready once."""
+    """Return why the cluster is skipped; reported conditions do not skip one that was ready once."""
     if begun is None or decision.proceeds:
         return pulumi.Output.from_input([*decision.unmet])
-    # unknown in the preview of a cluster's first update, before which it had nothing
+    # unknown in the preview of a cluster's first update, when it has no pull secret
 
     def skip(before: Any) -> Sequence[str]:
         return [] if before is True else [*decision.unmet]

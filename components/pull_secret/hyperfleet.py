@@ -1,7 +1,7 @@
-"""HyperFleet's API, as far as a pull secret needs it: what adapters report of a cluster, and where to report.
+"""HyperFleet API for pull secrets: adapter reports about a cluster, and our own reports.
 
-Its two contracts are named in docs/compatibility.md. What it answers is
-never shown, since it may quote what it was sent. Import-pure: clients are imported by the first call.
+Its two contracts are described in docs/compatibility.md. Its answers are never shown, since they might quote
+the request. Import-pure: clients are imported by the first call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_SUCH_PATH: Final = "HYPERFLEET-NTF-000"
 
 
 class Contract(StrEnum):
-    """Which contract an API keeps: v1 takes reports by POST and tells a phase, v2 by PUT, and conditions."""
+    """API contract: v1 takes reports by POST and has a phase, v2 by PUT and has conditions."""
 
     V1 = "v1"
     V2 = "v2"
@@ -42,14 +42,14 @@ class Contract(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HyperFleet:
-    """One HyperFleet by the URL in front of its paths; seconds: how long a call is repeated."""
+    """HyperFleet API by its base URL; `seconds`: how long calls are retried."""
 
     url: str
     contract: Contract = Contract.V2
     seconds: float = 10.0
 
     def observe(self, cluster_id: str) -> Observed:
-        """Ask how a cluster is, and what its adapters last said. Raises PullSecretError."""
+        """Return the state of a cluster, and the last reports of its adapters. Raises PullSecretError."""
         cluster = self._call("GET", cluster_id, "")
         if cluster is None:
             return Observed({}, known=False)
@@ -65,7 +65,7 @@ class HyperFleet:
         return Observed(adapters, Phase.READY if reconciled else None, cluster.get("deleted_time"))
 
     def deletion(self, cluster_id: str) -> int | None:
-        """Return the generation of a cluster that HyperFleet deletes; None for any other.
+        """Return the generation of a cluster that HyperFleet is deleting; otherwise None.
 
         Raises PullSecretError.
         """
@@ -73,7 +73,7 @@ class HyperFleet:
         return int(cluster["generation"]) if cluster.get("deleted_time") else None
 
     def report(self, cluster_id: str, document: Mapping[str, Any]) -> None:
-        """Put a report in the place of the adapter's last one. Raises PullSecretError."""
+        """Replace the adapter's last report. Raises PullSecretError."""
         method = "POST" if self.contract is Contract.V1 else "PUT"
         kept = self._call(method, cluster_id, "/statuses", document)
         if kept is None:
@@ -89,7 +89,7 @@ class HyperFleet:
             )
 
     def _reports(self, cluster_id: str) -> Iterator[Mapping[str, Any]]:
-        """Yield what adapters reported, of all pages."""
+        """Yield the reports of adapters, from all pages."""
         seen, page, total = 0, 1, 1
         while seen < total:
             listed = self._call("GET", cluster_id, f"/statuses?page={page}") or {}
@@ -102,7 +102,7 @@ class HyperFleet:
     def _call(
         self, method: str, cluster_id: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any] | None:
-        """Make a call, again while it fails for a while; None when HyperFleet does not know the cluster."""
+        """Make a call, with retries of temporary failures; None if HyperFleet does not know the cluster."""
         with IMPORT_LOCK:
             import requests
             from google.api_core.exceptions import RetryError
@@ -152,7 +152,7 @@ class HyperFleet:
 
 
 def _available(report: Mapping[str, Any]) -> Iterator[tuple[str, Availability]]:
-    """Return what an adapter's report says of its work; an unknown word counts as Unknown."""
+    """Yield the Available condition of an adapter's report; unknown values count as Unknown."""
     for condition in report.get("conditions") or ():
         if condition.get("type") == "Available":
             said = condition.get("status")
@@ -169,16 +169,16 @@ def _body(answer: Response) -> dict[str, Any]:
 
 
 def render_observed(observed: Mapping[str, Observed], observed_at: str) -> str:
-    """Write what was told of each cluster, for stacks to read; observed_at: RFC 3339.
+    """Serialize the observations of clusters for stacks; `observed_at`: RFC 3339.
 
-    A program asks only its providers, and a preview has to tell the same as the update after it.
+    A program calls only its providers, and a preview must see the same as the update after it.
     """
     clusters = {cluster: _document(one) for cluster, one in sorted(observed.items())}
     return json.dumps({"observedAt": observed_at, "clusters": clusters}, indent=2) + "\n"
 
 
 def read_observed(text: str) -> Mapping[str, Observed]:
-    """Read it back. Raises ValueError for a text that is not of this form."""
+    """Parse the observations. Raises ValueError for another format."""
     try:
         clusters: Mapping[str, Any] = read_json(text)["clusters"]
         return {cluster: _observed(one) for cluster, one in clusters.items()}
@@ -198,6 +198,6 @@ def _observed(document: Mapping[str, Any]) -> Observed:
     adapters = {str(name): Availability(said) for name, said in document.get("adapters", {}).items()}
     phase, deleted = document.get("phase"), document.get("deletedTime")
     if deleted is not None:
-        datetime.fromisoformat(deleted)  # raises TypeError or ValueError for what is no time
+        datetime.fromisoformat(deleted)  # raises TypeError or ValueError for an invalid time
     known = document.get("known", True) is True
     return Observed(adapters, None if phase is None else Phase(phase), deleted, known)

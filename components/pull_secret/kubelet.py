@@ -1,7 +1,7 @@
-"""What kubelet takes of a pull secret: `k8s.io/kubernetes/pkg/credentialprovider`, and Go's `encoding/json`.
+"""Pull secret format of kubelet: `k8s.io/kubernetes/pkg/credentialprovider` and Go's `encoding/json`.
 
-It takes all or nothing: for one value that does not fit, it refuses every registry. In documents an object is
-the tuple of its keys and values, in order, repeated keys included.
+Kubelet accepts all or nothing: one invalid value makes it reject every registry. In documents, an object is a
+tuple of its keys and values in order, including repeated keys.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3
 
 
 class Refused(ValueError):  # noqa: N818 - what a pull secret is
-    """Why kubelet refuses a whole pull secret; holds no part of it."""
+    """Why kubelet rejects a whole pull secret, without any part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What kubelet signs in with at a registry. auth: as the entry has it, empty where it has none."""
+    """Login of kubelet at a registry. `auth`: as in the entry, empty if it has none."""
 
     user: bytes = field(repr=False)
     password: bytes = field(repr=False)
@@ -34,7 +34,7 @@ class Login:
 
 
 def logins_of(document: Any) -> Mapping[str, Login]:
-    """Return what kubelet signs in with, by registry. Raises Refused."""
+    """Return kubelet's logins, by registry. Raises Refused."""
     logins: dict[str, Login] = {}
     for headers in fields_of(document, "httpheaders"):
         if not all(value is None or isinstance(value, str) for _, value in _members(headers, "HttpHeaders")):
@@ -47,12 +47,12 @@ def logins_of(document: Any) -> Mapping[str, Login]:
 
 
 def fields_of(value: Any, name: str) -> Sequence[Any]:
-    """Return what stands under all spellings of a key, in order; name: in lower case. Raises Refused."""
+    """Return the values of all spellings of a key, in order; `name`: in lower case. Raises Refused."""
     return [each for key, each in _members(value, "it") if folded(key) == name]
 
 
 def login_of(entry: Any) -> Login:
-    """Read an entry. Raises Refused."""
+    """Parse an entry. Raises Refused."""
     texts = dict.fromkeys(_TEXTS, "")
     for key, value in _members(entry, "it"):
         if (name := folded(key)) in texts and value is not None:
@@ -73,13 +73,13 @@ def login_of(entry: Any) -> Login:
 
 
 def registry_of(name: str) -> str:
-    """Return what kubelet looks images up by, of the name of an entry."""
+    """Return the key by which kubelet looks up an entry's name."""
     host, _, path = re.sub("^https?://", "", name).partition("/")
     return f"{host}/{path}" if (path := re.sub("^v[12]/", "", path)) else host
 
 
 def folded(key: str) -> str:
-    """Return a key as Go compares it: the case does not count, and the long s and the sign K are letters."""
+    """Return a key for Go's case-insensitive comparison, which includes the long s and the Kelvin sign."""
     return key.lower().replace("\u017f", "s")
 
 

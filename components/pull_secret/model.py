@@ -1,4 +1,4 @@
-"""The cluster a pull secret is for, as HyperFleet and the configuration tell it."""
+"""Cluster of a pull secret, from HyperFleet and the configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from components.pull_secret.names import SECRET, secret_labels
 
 
 class Availability(StrEnum):
-    """Whether an adapter has done its work on a cluster."""
+    """Whether an adapter has completed its work on a cluster."""
 
     TRUE = "True"
     FALSE = "False"
@@ -18,7 +18,7 @@ class Availability(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a cluster is, where that changes what becomes of its pull secret."""
+    """Phase of a cluster, if it affects the pull secret."""
 
     READY = "Ready"
     DELETING = "Deleting"
@@ -26,11 +26,11 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What HyperFleet tells of a cluster.
+    """HyperFleet's information about a cluster.
 
-    adapters: what each of its adapters last said; one that is not there has not said anything. phase: None
-    for any other. deleted_time: since when it deletes the cluster, RFC 3339. known: whether it, when it was
-    asked, knew the cluster.
+    `adapters`: last report of each adapter; one that has not reported is absent. `phase`: None for any other.
+    `deleted_time`: since when it is being deleted, RFC 3339. `known`: whether HyperFleet knew the cluster
+    when it was queried.
     """
 
     adapters: Mapping[str, Availability] = field(default_factory=dict[str, Availability])
@@ -41,11 +41,10 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster(Observed):
-    """One cluster.
+    """Cluster.
 
-    project: the GCP project its secret is stored in; None when none is named yet. pull_secret: the name of
-    the credential; None when the cluster has none. explicit_secret_id: the id in Secret Manager instead of
-    the one made of the cluster's.
+    `project`: GCP project of its secret; None if none is named yet. `pull_secret`: name of the credential;
+    None if the cluster has none. `explicit_secret_id`: id in Secret Manager that replaces the default.
     """
 
     id: str
@@ -59,15 +58,15 @@ class Cluster(Observed):
 
     @property
     def secret_id(self) -> str:
-        """Its secret's id in Secret Manager."""
+        """Id of its secret in Secret Manager."""
         return self.explicit_secret_id or SECRET.of(self.id)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its secret's labels in Secret Manager; raises ValueError for an id that has faults."""
+        """Labels of its secret in Secret Manager; raises ValueError for an invalid id."""
         return secret_labels(self.id, self.name)
 
     @property
     def stays(self) -> bool:
-        """Whether HyperFleet has it, and does not delete it."""
+        """Whether HyperFleet has it, and is not deleting it."""
         return self.known and self.deleted_time is None and self.phase is not Phase.DELETING

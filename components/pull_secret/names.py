@@ -1,6 +1,6 @@
-"""The names and labels made of a cluster's id, and how long the id may be for each of them.
+"""Names and labels derived from a cluster's id, and the maximum length of the id for each.
 
-No name is shortened: two ids that shared one would share a pull secret.
+Names are never shortened: two ids with the same name would share a pull secret.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OWN: Final = (*SAME_FOR_ALL, "cluster-id", "cluster-name")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name made of a cluster's id, or of its region. limit: how many characters the service takes."""
+    """Name derived from a cluster's id or region. `limit`: maximum length in the service."""
 
     what: str
     template: str
@@ -50,17 +50,17 @@ class Name:
         return self.template.replace("{region}", region).replace("{id}", cluster_id)
 
     def in_region(self, region: str) -> Name:
-        """Return the name with its region filled in."""
+        """Return the name with the region filled in."""
         return replace(self, template=self.template.replace("{region}", region))
 
     @property
     def is_of_one_cluster(self) -> bool:
-        """Whether no two clusters have the same."""
+        """Whether the name is unique to each cluster."""
         return "{id}" in self.template
 
     @property
     def longest_id(self) -> int:
-        """How many characters of id it has room for."""
+        """Maximum length of the id."""
         return self.limit - len(self.of(""))
 
 
@@ -72,7 +72,7 @@ DERIVED: Final = (SECRET, CLUSTER_LABEL, NAMESPACE, CLUSTER_SECRET)
 
 
 def template_problems(name: Name, place: str) -> Iterator[Problem]:
-    """Yield why nothing of a kind Kubernetes takes can be made of a template."""
+    """Yield why a template produces no valid name for its Kubernetes kind."""
     fits, usual = (
         (is_namespace, NAMESPACE) if name.limit == NAMESPACE_LIMIT else (is_object_name, CLUSTER_SECRET)
     )
@@ -85,12 +85,12 @@ def template_problems(name: Name, place: str) -> Iterator[Problem]:
 
 
 def job(generation: int) -> Name:
-    """Return the name of the Job HyperFleet runs for a generation; its pods bear it in a label."""
+    """Return the name of HyperFleet's Job for a generation, which is also a label of its pods."""
     return Name("HyperFleet's Job", f"pullsecret-{{id}}-gen{generation}", LABEL_VALUE_LIMIT)
 
 
 def secret_id_problems(explicit: str, place: str) -> Iterator[Problem]:
-    """Yield why Secret Manager would not take an explicit id."""
+    """Yield why Secret Manager would reject an explicit id."""
     if not _SECRET_ID.fullmatch(explicit):
         yield Problem(
             place,
@@ -100,7 +100,7 @@ def secret_id_problems(explicit: str, place: str) -> Iterator[Problem]:
 
 
 def cluster_id_problems(cluster_id: str, place: str, names: Sequence[Name] = DERIVED) -> Iterator[Problem]:
-    """Yield why names made of a cluster's id would be refused: its letters, then every limit it breaks."""
+    """Yield why names derived from a cluster's id would be rejected: characters, then exceeded limits."""
     if not cluster_id:
         yield Problem(
             place, "it is empty, so nothing can be named after the cluster", "give the cluster's id"
@@ -117,7 +117,7 @@ def cluster_id_problems(cluster_id: str, place: str, names: Sequence[Name] = DER
 
 
 def job_problems(cluster_id: str, generation: int, place: str) -> Iterator[Problem]:
-    """Yield why HyperFleet could not run its own Job for the cluster; nothing here needs it."""
+    """Yield why HyperFleet could not run its own Job for the cluster; credfleet does not need it."""
     yield from _length_problems(job(generation), cluster_id, place)
 
 
@@ -132,10 +132,10 @@ def _length_problems(name: Name, cluster_id: str, place: str) -> Iterator[Proble
 
 
 def secret_labels(cluster_id: str, cluster_name: str | None = None) -> dict[str, str]:
-    """Return the labels of a cluster's secret; without its name, there is no label `cluster-name`.
+    """Return the labels of a cluster's secret; `cluster-name` is omitted without its name.
 
-    A name is made fit, since it only tells people which cluster is meant. An id is not: a cluster's secrets
-    are found and deleted by it. Raises ValueError for an id that is not fit as it stands.
+    The name is adapted, since it is only informative. The id is not: a cluster's secrets are found and
+    deleted by it. Raises ValueError for an id that is not a valid label value.
     """
     if not cluster_id or label_value(cluster_id) != cluster_id:
         raise ValueError("the id of a cluster is a label value as it stands")
@@ -144,10 +144,10 @@ def secret_labels(cluster_id: str, cluster_name: str | None = None) -> dict[str,
 
 
 def is_pull_secret(labels: Mapping[str, str]) -> bool:
-    """Whether labels are those of a cluster's secret."""
+    """Return whether labels are those of a cluster's secret."""
     return SAME_FOR_ALL.items() <= labels.items()
 
 
 def label_value(text: str) -> str:
-    """Make a text a label's value: lower case, `-` for what Google would refuse, cut at the end."""
+    """Convert a string to a label value: lower case, `-` for invalid characters, truncated."""
     return _REFUSED_IN_LABELS.sub("-", text.lower())[: CLUSTER_LABEL.limit]

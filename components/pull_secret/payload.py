@@ -1,8 +1,7 @@
-"""Whether bytes are a pull secret. They are stored as given, so they are judged as given, never fixed.
+"""Validation of pull secrets. They are stored as given, so they are validated as given, never fixed.
 
-What kubelet cannot read, or can pull nothing with, is an error, and so is what HyperFleet's job and Secret
-Manager refuse. What they take, and a registry or another reader may not, is a doubt: an error only to the
-strict.
+Errors are what kubelet cannot read, or cannot pull with, and what HyperFleet's job or Secret Manager reject.
+What they accept, but a registry or another reader might not, is a warning; in strict mode, an error.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ _LOG_IN: Final = "write it with: podman login --authfile FILE REGISTRY"
 
 @dataclass(frozen=True, slots=True)
 class PayloadVerdict:
-    """What may be told of a payload.
+    """Result of validating a payload, without secret values.
 
-    size: its bytes. registries: the names under `auths`, those left out that may be credentials.
+    `size`: in bytes. `registries`: names under `auths`, except those that might be credentials.
     """
 
     size: int
@@ -58,7 +57,7 @@ class PayloadVerdict:
 
 
 def judge(payload: bytes, *, strict: bool = False) -> PayloadVerdict:
-    """Judge a payload. strict: doubts are errors, not warnings. The verdict holds no part of a credential."""
+    """Validate a payload. `strict`: doubts are errors, not warnings. The result contains no credentials."""
     errors = [_too_large(len(payload))] if len(payload) > LIMIT else []
     try:
         document = _parse(payload)
@@ -80,9 +79,9 @@ def judge(payload: bytes, *, strict: bool = False) -> PayloadVerdict:
 
 
 def merge(payloads: Iterable[bytes]) -> bytes:
-    """Merge pull secrets by registry: the first that has one wins. What is not under auths is left out.
+    """Merge pull secrets by registry: the first one wins. Other keys than auths are dropped.
 
-    Raises PullSecretError for one that is too large.
+    Raises PullSecretError if the result is too large.
     """
     merged: dict[str, Any] = {}
     for payload in payloads:
@@ -95,7 +94,7 @@ def merge(payloads: Iterable[bytes]) -> bytes:
 
 
 def list_winners(registries: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield which of the pull secrets that merge has a registry of several. registries: of each, in order."""
+    """Yield which merged pull secret provides a registry of several. `registries`: of each, in order."""
     winners: dict[str, str] = {}
     for place, names in registries.items():
         for name in names:
@@ -115,7 +114,7 @@ def _written(value: Any) -> str:
 
 
 def _unfit(place: str, problem: str, fix: str) -> PullSecretError:
-    """Return why a payload cannot be understood as a pull secret."""
+    """Return the error for a payload that cannot be parsed as a pull secret."""
     return PullSecretError(code="unfit", place=place, problem=problem, fix=fix)
 
 
@@ -163,7 +162,7 @@ def _parse(payload: bytes) -> Any:
 
 
 def _number(text: str) -> float:
-    """Read a number as HyperFleet's job does, in Go, where one beyond its floats spoils the whole."""
+    """Parse a number as HyperFleet's job does, in Go, where a float overflow rejects the whole."""
     number = float(text)
     if not math.isfinite(number):
         problem = "it holds a number that is too large for a 64-bit float"
@@ -176,7 +175,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _is_encoded(payload: bytes) -> bool:
-    """Whether it is a pull secret that went through base64 once too often, as Kubernetes shows them."""
+    """Return whether it is a pull secret with one base64 encoding too many, as shown by Kubernetes."""
     try:
         return base64.b64decode(b"".join(payload.split()), validate=True).lstrip().startswith(b"{")
     except ValueError:
@@ -184,7 +183,7 @@ def _is_encoded(payload: bytes) -> bool:
 
 
 def _require_auths(document: Any) -> None:
-    """Refuse what HyperFleet's job refuses; of a repeated key it takes the last one."""
+    """Reject what HyperFleet's job rejects; it uses the last of repeated keys."""
     auths = dict(document).get("auths", False) if isinstance(document, tuple) else False
     if isinstance(auths, tuple) and auths:
         return
@@ -200,7 +199,7 @@ def _require_auths(document: Any) -> None:
 
 
 def _entries(document: Any) -> Sequence[tuple[str, str, Any]]:
-    """Return place, name and value of each entry that kubelet reads; a null forgets those before it."""
+    """Return place, name and value of each entry that kubelet reads; null drops the ones before it."""
     found: list[tuple[str, str, Any]] = []
     for auths in fields_of(document, "auths"):
         if auths is None:
@@ -213,7 +212,7 @@ def _entries(document: Any) -> Sequence[tuple[str, str, Any]]:
 
 
 def _refusals(document: Any, entries: Sequence[tuple[str, str, Any]]) -> Iterator[Problem]:
-    """Yield why kubelet refuses the whole, or finds nothing in it that it can pull with."""
+    """Yield why kubelet rejects the whole, or finds no usable login in it."""
     found = 0
     for place, _, entry in entries:
         try:
@@ -258,7 +257,7 @@ def _doubts(document: Object, entries: Sequence[tuple[str, str, Any]]) -> Iterat
 
 
 def _may_be_told(name: str) -> bool:
-    """Whether a key looks like a registry: no user in it, and no base64, which has capitals."""
+    """Return whether a key looks like a registry: no user, and no base64, which has upper case."""
     found = _REGISTRY.fullmatch(name)
     try:
         return found is not None and bool(IPv6Address(found["address"] or "::"))
@@ -267,7 +266,7 @@ def _may_be_told(name: str) -> bool:
 
 
 def _login_doubt(entry: Any) -> str | None:
-    """Return why an entry that kubelet takes may not open its registry, to kubelet or to others."""
+    """Return why an entry that kubelet accepts might not work, for kubelet or others."""
     try:
         login = login_of(entry)
     except Refused:

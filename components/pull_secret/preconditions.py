@@ -1,10 +1,10 @@
-"""Whether a cluster is ready for its pull secret. One that is not is skipped, which is no error.
+"""Preconditions of a cluster's pull secret. A cluster that does not meet them is skipped, without error.
 
-The adapters are waited for only until the cluster is ready: later, one that fails for a moment would take
-the pull secret from a cluster that runs. For the same reason a pull secret that is available
-already is no reason to skip its cluster, as it was to HyperFleet, which only ever added; and a cluster that
-has one keeps it whatever HyperFleet reports, until the configuration says otherwise. Only a deletion is
-final: with a cluster that HyperFleet deletes its pull secret goes.
+Adapters are required only until the cluster is ready: later, a temporary failure of one would take the pull
+secret from a running cluster. For the same reason an available pull secret does not skip its cluster, unlike
+in HyperFleet, which only added secrets; and a cluster that has one keeps it whatever HyperFleet reports,
+until the configuration changes. Only a deletion is final: if HyperFleet deletes a cluster, its pull secret is
+deleted too.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ ADAPTERS: Final = ("validation", "dns", "placement")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a cluster.
+    """Decision about a cluster.
 
-    unmet: why it is skipped, none when it is not. passing: whether all of that is only reported, and may be
-    different the next time: a cluster that has its pull secret keeps it. warnings: what to look at.
+    `unmet`: why it is skipped, empty if it is not. `passing`: whether all of that is only reported and might
+    change: a cluster with a pull secret keeps it. `warnings`: what to check.
     """
 
     unmet: tuple[str, ...]
@@ -41,17 +41,17 @@ class Decision:
 
     @property
     def may_have_one(self) -> bool:
-        """Whether the cluster gets its pull secret, or keeps one that it has."""
+        """Whether the cluster gets its pull secret, or keeps an existing one."""
         return self.proceeds or self.passing
 
     @property
     def warnings_to_a_live_one(self) -> tuple[str, ...]:
-        """What to look at when the cluster keeps its pull secret all the same."""
+        """Warnings if the cluster keeps its pull secret despite unmet conditions."""
         return tuple(f"the cluster has its pull secret, but {text}" for text in self.unmet)
 
 
 def decide(cluster: Cluster) -> Decision:
-    """Decide whether a cluster gets its pull secret, and list every condition that is not met."""
+    """Decide whether a cluster gets its pull secret, and list all unmet conditions."""
     gone, lacking, waiting = (*_gone(cluster),), (*_lacking(cluster),), (*_waiting_for(cluster),)
     stays = not lacking and cluster.deleted_time is None
     if cluster.phase is Phase.READY:

@@ -1,8 +1,7 @@
-"""What of a pull secret only run time can do, as dynamic resources: verify, retain, report.
+"""Dynamic resources of a pull secret: verification, retention, report.
 
-Neither inputs nor outputs hold a byte of the pull secret, only its digest, which travels marked as secret.
-The path of this module and the names of its classes are written into the state of stacks; they never move.
-Import-pure.
+Inputs and outputs contain no data of the pull secret, only its digest, marked as secret. The path of this
+module and its class names are stored in the state of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -55,9 +54,10 @@ from components.secret_manager import LATEST, VersionState, configured_secret_ma
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretStartArgs:
-    """A cluster, and whether it is ready; that it is ready no longer is no change.
+    """Cluster, and whether it is ready; no longer being ready is not a change.
 
-    project, secret_id: of its entry in Secret Manager. namespace, secret_name: of the cluster's Secret.
+    `project`, `secret_id`: of its entry in Secret Manager. `namespace`, `secret_name`: of the cluster's
+    Secret.
     """
 
     cluster: str = field(compare=False)
@@ -69,10 +69,10 @@ class PullSecretStartArgs:
 
 
 class PullSecretStartProvider(DynamicProvider):
-    """Remembers that a cluster was ready for its pull secret once, and tells when the pull secret is gone.
+    """Records that a cluster was ready once, and reports when its pull secret is deleted.
 
-    All else of the pull secret depends on it, so it goes last. Another one is made where the version in use
-    can never be read again, or its entry is gone, since these are replaced with it.
+    Everything else of the pull secret depends on it, so it is deleted last. It is replaced, with its
+    dependents, if the version in use can never be read again, or its entry is missing.
     """
 
     args = PullSecretStartArgs
@@ -80,7 +80,7 @@ class PullSecretStartProvider(DynamicProvider):
     named_by = ("cluster",)
 
     def lost(self, _olds: Properties, news: Properties) -> Sequence[str]:
-        """Return the cluster, when its version is destroyed or gone; of one being deleted nothing is made."""
+        """Return the cluster if its version is destroyed or missing, unless it is being deleted."""
         project = news.get("project")
         is_known = news["ready"] and project and not is_unknown(project)
         return ("cluster",) if is_known and _finds(lambda: self._lost(news)) else ()
@@ -99,19 +99,19 @@ class PullSecretStartProvider(DynamicProvider):
             yield f"{name} can never be read again; the update adds the pull secret again"
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether the cluster is ready for the first time."""
+        """Return whether the cluster is ready for the first time."""
         return bool(news["ready"]) and not olds.get("begun")
 
     def create_resource(self, props: Properties) -> Properties:
-        """Remember whether it is ready."""
+        """Record whether it is ready."""
         return {"begun": props["ready"]}
 
     def update_resource(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
-        """Remember that it is ready."""
+        """Record that it is ready."""
         return {"begun": True}
 
     def delete_resource(self, _id: str, props: Properties) -> None:
-        """Report to a HyperFleet that deletes the cluster, and waits for it, that the pull secret is gone."""
+        """Report the deletion of the pull secret, if HyperFleet is deleting the cluster and waits for it."""
         cluster = props["cluster"]
         if (deletion := self._deletion(cluster)) is not None:
             hyperfleet, generation = deletion
@@ -119,7 +119,7 @@ class PullSecretStartProvider(DynamicProvider):
             log(f"cluster {cluster}: it was reported to HyperFleet that its pull secret is gone")
 
     def _deletion(self, cluster: str) -> tuple[HyperFleet, int] | None:
-        """Return the HyperFleet that deletes the cluster, and which generation; None for any other."""
+        """Return the HyperFleet that is deleting the cluster, and the generation; otherwise None."""
         given = json.loads(self.configured("pullSecrets") or "{}").get("hyperfleet") or {}
         if not given or given.get("contract") == Contract.V1:
             return None
@@ -130,11 +130,10 @@ class PullSecretStartProvider(DynamicProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretVersionArgs:
-    """A pull secret that is elsewhere, and the entry that gets it as a version.
+    """External pull secret, and the entry that gets it as a version.
 
-    owner: with whose key its digest is made. namespace: of the cluster's Secret, for which it is read.
-    source: as `Source.properties` has it. strict: whether doubts about it are errors. additional: further
-    sources, which merge with it.
+    `owner`: key of its digest. `namespace`: of the cluster's Secret, for which it is read. `source`: from
+    `Source.properties`. `strict`: whether doubts are errors. `additional`: further sources to merge.
     """
 
     project: Input[str] = field(metadata=IDENTITY)
@@ -147,14 +146,14 @@ class PullSecretVersionArgs:
 
 
 class PullSecretVersionProvider(FollowingProvider):
-    """Adds a version of what the source says, unless the newest one says it. Retention sees to all others."""
+    """Adds a version with the source's content, unless the newest has it. Retention handles the others."""
 
     args = PullSecretVersionArgs
     outputs = ("version", "digest")
     named_by = ("secretId",)
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what cannot be read, and what is not a pull secret; tell doubts."""
+        """Reject sources that are unreadable or not pull secrets; print warnings."""
         try:
             secrets = open_secrets(self.cluster)
         except CredfleetError:
@@ -168,19 +167,19 @@ class PullSecretVersionProvider(FollowingProvider):
             yield CheckFailure("source", str(error))
 
     def create_resource(self, props: Properties) -> Properties:
-        """Add the version, and return its number with the digest of what it holds."""
+        """Add the version, and return its number and the digest of its content."""
         content, _ = self._read(open_secrets(self.cluster), props)
         manager = configured_secret_manager(self.configured)
         number = add_version(manager, _secret(props), content)
         return {"version": str(number), "digest": digest_of(props["owner"], content)}
 
     def is_current(self, props: Properties, digest: str) -> bool:
-        """Whether the source says what the version holds."""
+        """Return whether the version has the source's content."""
         content, _ = self._read(open_secrets(self.cluster), props)
         return digest_of(props["owner"], content) == digest
 
     def _read(self, secrets: KubernetesSecrets, props: Properties) -> tuple[bytes, Sequence[str]]:
-        """Return the pull secret, and what to say of it; raises CredfleetError for what is none."""
+        """Return the pull secret and messages about it; raises CredfleetError if it is invalid."""
         contents: list[bytes] = []
         lines: list[str] = []
         registries: dict[str, Sequence[str]] = {}
@@ -197,7 +196,7 @@ class PullSecretVersionProvider(FollowingProvider):
 
 
 class PullSecretCopyProvider(MarkedProvider):
-    """Writes the Secret that a cluster pulls with, of the version that was verified."""
+    """Writes the cluster's Secret from the verified version."""
 
     def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
         """Return type and values of the Secret."""
@@ -207,9 +206,9 @@ class PullSecretCopyProvider(MarkedProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretVerificationArgs:
-    """The version that was added. digest: of what it has to hold (`digest_of`).
+    """Added version. `digest`: of its expected content (`digest_of`).
 
-    namespace, secret_name: of the cluster's Secret, which has to hold the same.
+    `namespace`, `secret_name`: of the cluster's Secret, which must have the same content.
     """
 
     project: Input[str]
@@ -222,9 +221,9 @@ class PullSecretVerificationArgs:
 
 
 class PullSecretVerificationProvider(DynamicProvider):
-    """Reads back the version that was added. It makes nothing, so there is nothing to remove.
+    """Reads back the added version. It creates nothing, so deletion does nothing.
 
-    Another one is made where the cluster's Secret is lost, since that is replaced with it.
+    It is replaced, with the cluster's Secret, if that was lost.
     """
 
     args = PullSecretVerificationArgs
@@ -232,9 +231,9 @@ class PullSecretVerificationProvider(DynamicProvider):
     outputs = ("reference", "state", "latest", "overtaken", "verifiedAt")
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether a refresh found the version unreadable, or it is not as it was verified.
+        """Return whether a refresh found the version unreadable, or it differs from the verified state.
 
-        That is looked at whenever it is asked; what cannot be seen is no change.
+        This is checked at every call; an unreachable service is no change.
         """
         if olds.get("state") != VersionState.ENABLED:
             return True
@@ -249,14 +248,14 @@ class PullSecretVerificationProvider(DynamicProvider):
         )
 
     def lost(self, olds: Properties, news: Properties) -> Sequence[str]:
-        """Return the Secret's name when the cluster has it no more as it was given: it is replaced, too."""
+        """Return the Secret's name if the cluster's Secret was lost or changed, so it is replaced too."""
         where = ("namespace", "secretName")
         if any(not olds.get(key) or olds[key] != news[key] for key in where):
             return ()
         return ("secretName",) if _finds(lambda: self._undelivered(olds)) else ()
 
     def _undelivered(self, props: Properties) -> Iterator[str]:
-        """Yield what is wrong with the Secret that the cluster reads."""
+        """Yield what is wrong with the cluster's Secret."""
         ref = SecretRef(props["namespace"], props["secretName"])
         found = open_secrets(self.cluster).get(ref)
         if found is None:
@@ -269,12 +268,12 @@ class PullSecretVerificationProvider(DynamicProvider):
         return self._verified(props, before=0)
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Verify the version that came in the place of the last one."""
+        """Verify the version that replaced the last one."""
         same = all(olds.get(key) == news.get(key) for key in ("project", "secretId"))
         return self._verified(news, before=int(olds["version"]) if same else 0)
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return how the version stands now; None when it is not there."""
+        """Return the present state of the version; None if not found."""
         standing = stand(configured_secret_manager(self.configured), _expected(props))
         if standing is None:
             return None
@@ -312,7 +311,7 @@ class PullSecretVerificationProvider(DynamicProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretRetentionArgs:
-    """The version in use, and what to do with others: when it is replaced, and when the cluster leaves."""
+    """Version in use, and the retention of others: on replacement, and when the cluster leaves."""
 
     project: Input[str] = field(metadata=IDENTITY)
     secret_id: Input[str] = field(metadata=IDENTITY)
@@ -322,20 +321,20 @@ class PullSecretRetentionArgs:
 
 
 class PullSecretRetentionProvider(DynamicProvider):
-    """Carries out what was asked for with versions that are not needed any more."""
+    """Applies the retention to versions that are no longer required."""
 
     args = PullSecretRetentionArgs
     named_by = ("secretId",)
     outputs = ("replaced",)
 
     def create_resource(self, _props: Properties) -> Properties:
-        """Remember the version; there is none before it."""
+        """Record the version; there is none before it."""
         return {"replaced": ""}
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Do with former versions what `onReplace` says; the new one is verified by now.
+        """Apply `onReplace` to former versions; the new one is already verified.
 
-        Where it said to keep them until now, that is all there are.
+        If it was `keep` until now, it applies to all former versions.
         """
         former, now, secret = int(olds["version"]), int(news["version"]), _secret(news)
         retention = Retention(news["onReplace"])
@@ -348,7 +347,7 @@ class PullSecretRetentionProvider(DynamicProvider):
         return {"replaced": replaced}
 
     def delete_resource(self, _id: str, props: Properties) -> None:
-        """Do with all versions what `onDelete` says; the cluster has lost its Secret by now."""
+        """Apply `onDelete` to all versions; the cluster's Secret is already deleted."""
         secret, retention = _secret(props), Retention(props["onDelete"])
         try:
             log(f"{secret} {settle_all(configured_secret_manager(self.configured), secret, retention)}")
@@ -359,10 +358,9 @@ class PullSecretRetentionProvider(DynamicProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretStatusArgs:
-    """A report. conditions: type, status, reason and message of each. data: what else HyperFleet keeps.
+    """Report. `conditions`: type, status, reason and message of each. `data`: other fields for HyperFleet.
 
-    contract: how it is made; that it is made another way is no change. api_url: with port 0 the sandbox's,
-    wherever it is.
+    `contract`: of the API; its change is ignored. `api_url`: with port 0 the sandbox's, at any address.
     """
 
     api_url: str = field(compare=False)
@@ -376,7 +374,7 @@ class PullSecretStatusArgs:
 class PullSecretStatusProvider(DynamicProvider):
     """Reports to HyperFleet, which drops reports with their cluster.
 
-    A report that does not get through undoes nothing, and is made again later.
+    A failed report changes nothing else, and is repeated later.
     """
 
     args = PullSecretStatusArgs
@@ -384,12 +382,12 @@ class PullSecretStatusProvider(DynamicProvider):
     named_by = ("cluster",)
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Return whether the last report did not get through, or went somewhere else."""
+        """Return whether the last report failed, or went to another URL."""
         moved = news["apiUrl"] != olds.get("apiUrl") and not leaves_port_open(news["apiUrl"])
         return moved or bool(olds.get("trouble"))
 
     def create_resource(self, props: Properties) -> Properties:
-        """Report; HyperFleet puts it in the place of the adapter's last report."""
+        """Report; HyperFleet replaces the adapter's last report."""
         reported_at = now()
         document = report(int(props["generation"]), props["conditions"], props["data"], reported_at)
         try:
@@ -411,7 +409,7 @@ def _expected(props: Properties) -> Expected:
 
 
 def _finds(look: Callable[[], Iterator[str]]) -> bool:
-    """Tell what a look finds, and whether that is anything; one that fails finds nothing."""
+    """Log what a check finds, and return whether it found anything; False if it fails."""
     try:
         reasons = [*look()]
     except CredfleetError:

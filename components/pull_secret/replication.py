@@ -1,4 +1,4 @@
-"""Where an entry is kept, and with whose keys: place → key of Cloud KMS, None for one of Google."""
+"""Replication of an entry: location → Cloud KMS key, None for a Google-managed key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from components.pull_secret.settings import AUTOMATIC
 
 
 def replication_in(replicas: Mapping[str, str | None]) -> Any:
-    """Return what is asked for, as the SDK takes it; AUTOMATIC is for what Google chooses."""
+    """Return the replication as the SDK requires it; AUTOMATIC: Google chooses the locations."""
     encrypted: dict[str, Any] = {
         place: {"customer_managed_encryption": {"kms_key_name": key}} if key else {}
         for place, key in replicas.items()
@@ -21,9 +21,9 @@ def replication_in(replicas: Mapping[str, str | None]) -> Any:
 
 
 def replicas_of(entry: Any) -> Mapping[str, str | None]:
-    """Return what an entry has, as the SDK looks it up.
+    """Return the present replication of an entry, as the SDK returns it.
 
-    Asking for anything else would delete it, to make it again elsewhere.
+    Declaring any other would delete the entry and recreate it elsewhere.
     """
     (kept,) = entry.replications
     places = {each.location: each for managed in kept.user_manageds for each in managed.replicas}
@@ -36,7 +36,7 @@ def replicas_of(entry: Any) -> Mapping[str, str | None]:
 def list_misplaced(
     kept: Mapping[str, str | None], wanted: Mapping[str, str | None], entry: str
 ) -> Sequence[str]:
-    """Say that an entry stays as it is although the configuration names another place or key."""
+    """Return warnings that an entry keeps its replication although the configuration differs."""
     if kept.keys() != wanted.keys():
         where, there = (
             ", ".join(sorted(each)).replace(AUTOMATIC, "automatic replication") for each in (kept, wanted)

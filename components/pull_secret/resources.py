@@ -1,4 +1,4 @@
-"""The dynamic resources of a pull secret as a program declares them; what they do is in `provider`."""
+"""Dynamic resources of a pull secret for programs; `provider` has their implementation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from components.pull_secret.provider import (
 
 
 class PullSecretStart(DynamicResource[PullSecretStartArgs]):
-    """Whether a cluster was ready for its pull secret once. begun: unknown in the preview that finds out."""
+    """Whether a cluster was ready once. `begun`: unknown in the preview that finds out."""
 
     provider = PullSecretStartProvider
 
@@ -30,7 +30,7 @@ class PullSecretStart(DynamicResource[PullSecretStartArgs]):
 
 
 class PullSecretVersion(DynamicResource[PullSecretVersionArgs]):
-    """A version that follows a pull secret which is elsewhere. digest: of what it holds (`digest_of`)."""
+    """Version that follows an external pull secret. `digest`: of its content (`digest_of`)."""
 
     provider = PullSecretVersionProvider
 
@@ -39,7 +39,7 @@ class PullSecretVersion(DynamicResource[PullSecretVersionArgs]):
 
 
 class PullSecretCopy(DynamicResource[MarkedArgs]):
-    """The Secret that a cluster pulls with."""
+    """Secret with which a cluster pulls."""
 
     provider = PullSecretCopyProvider
 
@@ -48,10 +48,10 @@ class PullSecretCopy(DynamicResource[MarkedArgs]):
 
 
 class PullSecretVerification(DynamicResource[PullSecretVerificationArgs]):
-    """A version that was read back, and is what was given.
+    """Version that was read back and has the expected content.
 
-    reference: its name. latest: the number others get, overtaken: what is to be said when it is another one.
-    verified_at: when, RFC 3339.
+    `reference`: its name. `latest`: number that the alias returns, `overtaken`: message if that is another
+    one. `verified_at`: RFC 3339.
     """
 
     provider = PullSecretVerificationProvider
@@ -64,7 +64,7 @@ class PullSecretVerification(DynamicResource[PullSecretVerificationArgs]):
 
 
 class PullSecretRetention(DynamicResource[PullSecretRetentionArgs]):
-    """What becomes of versions that are not needed any more. replaced: what became of the last one."""
+    """Retention of versions that are no longer required. `replaced`: result for the last one."""
 
     provider = PullSecretRetentionProvider
 
@@ -72,7 +72,7 @@ class PullSecretRetention(DynamicResource[PullSecretRetentionArgs]):
 
 
 class PullSecretStatus(DynamicResource[PullSecretStatusArgs]):
-    """What HyperFleet was told. trouble: why it was not, empty when it was."""
+    """Report to HyperFleet. `trouble`: why it failed, empty if it did not."""
 
     provider = PullSecretStatusProvider
 

@@ -1,9 +1,9 @@
-"""What becomes of versions a stack no longer needs: one that was replaced, and all when a cluster leaves.
+"""Retention of versions that a stack no longer requires: a replaced one, and all when a cluster leaves.
 
-The provider of Google Cloud knows one policy for both, so it abandons versions and this carries out what was
-asked for. It runs after the new version was verified. An update that failed in between has left
-versions of unknown numbers, so all that came since the last one in use are settled with it; and all
-that were kept, once they are kept no more.
+The Google Cloud provider has one policy for both, so it abandons versions, and this module applies the
+configured retention after the new version was verified. An update that failed in between might have left
+versions with unknown numbers, so all after the last one in use are handled with it; and all that were kept,
+when `keep` ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from components.secret_manager import SecretManager, Version, VersionState
 
 
 class Retention(StrEnum):
-    """What to do with versions that are not needed any more."""
+    """What to do with versions that are no longer required."""
 
     KEEP = "keep"
     DISABLE = "disable"
@@ -24,10 +24,10 @@ class Retention(StrEnum):
 def settle_replaced(
     versions: SecretManager, secret: str, retention: Retention, *, since: int, former: int, now: int
 ) -> str:
-    """Do with the former version what was asked for, now another is in use; and return what became of it.
+    """Apply the retention to the former version, now that another is in use; return the result.
 
-    since: the first number that is settled with it. When only the policy changed, the former is the one in
-    use. Others may be another owner's, or were kept: unless all are kept they are disabled, never destroyed.
+    `since`: first number to handle. If only the policy changed, the former is the one in use. Others might
+    have another owner, or were kept: unless all are kept, they are disabled, never destroyed.
     """
     earlier = [each for each in versions.versions(secret) if since <= each.number < now]
     others = [each for each in earlier if each.number != former and each.state is VersionState.ENABLED]
@@ -45,9 +45,9 @@ def settle_replaced(
 
 
 def settle_all(versions: SecretManager, secret: str, retention: Retention) -> str:
-    """Do with every version what was asked for; and return what becomes of the secret.
+    """Apply the retention to every version; return what happens to the secret.
 
-    To destroy means the whole secret, which the provider of Google Cloud deletes right after.
+    DESTROY means the whole secret, which the Google Cloud provider deletes afterwards.
     """
     match retention:
         case Retention.KEEP:
@@ -61,7 +61,7 @@ def settle_all(versions: SecretManager, secret: str, retention: Retention) -> st
 
 
 def _settled(versions: SecretManager, found: Version, retention: Retention) -> str:
-    """Run again after any failure, it finds what was done and leaves it."""
+    """Apply the retention; safe to repeat after any failure."""
     match retention:
         case Retention.KEEP:
             return "kept"

@@ -1,4 +1,4 @@
-"""Who may do what with a cluster's entry in Secret Manager: least privilege, by roles on that one secret."""
+"""Rights on a cluster's entry in Secret Manager: least privilege, by roles on that one secret."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class EntryWorkload(ConfigModel):
 
     @property
     def member(self) -> str:
-        """Its name as Google Cloud's policies have it.
+        """Its name in Google Cloud's policies.
 
-        Clusters of one project that have the same namespace and account share the grant.
+        Clusters of one project with the same namespace and account share the grant.
         """
         pool = f"projects/{self.project_number}/locations/global/workloadIdentityPools"
         subject = f"{self.project}.svc.id.goog/subject/ns/{self.namespace}/sa/{self.service_account}"
@@ -80,13 +80,13 @@ class EntryUser(ConfigModel):
 
     @property
     def member(self) -> str:
-        """Its name as Google Cloud's policies have it."""
+        """Its name in Google Cloud's policies."""
         return self.workload.member if self.workload else f"serviceAccount:{self.service_account}"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A role on the secret. name: to tell grants of one secret apart, such as adapter-viewer."""
+    """Role on the secret. `name`: distinguishes grants of one secret, such as adapter-viewer."""
 
     name: str
     role: str
@@ -94,7 +94,7 @@ class Grant:
 
 
 def list_grants(**users: EntryUser | None) -> Iterator[Grant]:
-    """Yield the grants on a secret. users: the reader and the adapter."""
+    """Yield the grants on a secret. `users`: the reader and the adapter."""
     for who, user in users.items():
         if user is not None:
             yield from (Grant(f"{who}-{n}", role, user.member) for n, role in _ROLES[who].items())

@@ -1,4 +1,4 @@
-"""What `credfleet:pullSecrets` holds: clusters, the pull secret of each, and what becomes of old versions."""
+"""Section `credfleet:pullSecrets`: clusters, their pull secrets, and the retention of versions."""
 
 from __future__ import annotations
 
@@ -188,27 +188,27 @@ class PullSecretsSection(Section):
 
     @property
     def namespaces(self) -> names.Name:
-        """The namespaces of clusters' Secrets."""
+        """Namespaces of clusters' Secrets."""
         return replace(names.NAMESPACE, template=self.namespace_template)
 
     @property
     def cluster_secrets(self) -> names.Name:
-        """The names of clusters' Secrets."""
+        """Names of clusters' Secrets."""
         return replace(names.CLUSTER_SECRET, template=self.secret_name_template)
 
     @property
     def replicas(self) -> Mapping[str, str | None]:
-        """Where an entry is kept → the key that encrypts it there; AUTOMATIC: wherever Google chooses."""
+        """Location of an entry → its encryption key; AUTOMATIC: Google chooses the location."""
         return {location: self.kms_keys.get(location) for location in self.locations or (AUTOMATIC,)}
 
     @property
     def keeps_entries(self) -> bool:
-        """Whether entries stay when their clusters leave."""
+        """Whether entries are kept when their clusters leave."""
         return self.on_delete is not Retention.DESTROY
 
     @property
     def reports_deletions(self) -> bool:
-        """Whether a HyperFleet is told that a deleted cluster's pull secret is gone."""
+        """Whether the deletion of a cluster's pull secret is reported to HyperFleet."""
         return self.hyperfleet is not None and self.hyperfleet.contract is Contract.V2
 
     def place_of(self, id_: str) -> tuple[str, str]:
@@ -217,12 +217,12 @@ class PullSecretsSection(Section):
         return self.namespaces.of(id_, region), self.cluster_secrets.of(id_, region)
 
     def observed(self, root: Path) -> Mapping[str, Observed]:
-        """Return what HyperFleet told of clusters. Raises OSError or ValueError for an unfit file."""
+        """Return HyperFleet's observations of clusters. Raises OSError or ValueError for an invalid file."""
         file = self.adapters_from
         return {} if file is None else read_observed((root / file).read_text("utf-8"))
 
     def cluster(self, id_: str, observed: Mapping[str, Observed]) -> Cluster:
-        """Return a cluster; what the configuration says goes before what was observed."""
+        """Return a cluster; the configuration takes precedence over observations."""
         given, seen = self.clusters[id_], observed.get(id_, Observed())
         return Cluster(
             id=id_,
@@ -240,7 +240,7 @@ class PullSecretsSection(Section):
         )
 
     def pull_secrets(self, id_: str) -> Mapping[str, CredentialSource]:
-        """Return what merges to a cluster's pull secret, by place: what comes first has its registries."""
+        """Return the parts of a cluster's pull secret by place: the first with a registry wins."""
         given = self.clusters[id_]
         found = {
             self.place("clusters", id_, "pullSecretFrom"): given.pull_secret_from,
@@ -253,7 +253,7 @@ class PullSecretsSection(Section):
         return {place: each for place, each in found.items() if each is not None}
 
     def verdict(self, source: CredentialSource, credentials: Credentials) -> PayloadVerdict | None:
-        """Return what is to be said of a pull secret; None for one that is elsewhere, or unreadable."""
+        """Return the validation of a pull secret; None if it is external or unreadable."""
         name = source.entry
         return None if name is None else credentials.judged(name, partial(judge, strict=self.strict))
 
@@ -262,7 +262,7 @@ class PullSecretsSection(Section):
         return [each.entry for each in self.pull_secrets(id_).values() if each.entry is not None]
 
     def elsewhere(self, id_: str) -> Sequence[Source]:
-        """Return where a cluster's pull secrets are that no entry holds."""
+        """Return the external sources of a cluster's pull secrets."""
         return [each.source(place) for place, each in self.pull_secrets(id_).items() if each.entry is None]
 
     def grants(self, id_: str) -> Sequence[Grant]:
@@ -271,23 +271,23 @@ class PullSecretsSection(Section):
         return [*list_grants(reader=given.reader or self.reader, adapter=given.adapter or self.adapter)]
 
     def written(self) -> Iterator[Written]:
-        """Yield the Secret that each cluster pulls with."""
+        """Yield the Secret of each cluster."""
         for id_ in self.clusters:
             yield *self.place_of(id_), self.place("clusters", id_)
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
-        """Yield where the pull secrets are."""
+        """Yield the sources of the pull secrets."""
         yield from dict(chain.from_iterable(self.pull_secrets(id_).items() for id_ in self.clusters)).items()
 
     def warnings(self, credentials: Credentials) -> Problems:
-        """Yield what a registry, or a reader other than kubelet, may not take of the pull secrets."""
+        """Yield what registries or readers other than kubelet might reject in the pull secrets."""
         for place, source in self.sources():
             if verdict := self.verdict(source, credentials):
                 for warning in verdict.warnings:
                     yield warning.within(f"{place} ({source.entry}: {warning.place})")
 
     def review(self, context: ReviewContext) -> Problems:
-        """Check names and their limits, namespaces, references, and what pull secrets hold."""
+        """Check names and their limits, namespaces, references, and contents of pull secrets."""
         unfit_templates = [
             problem
             for name, key in self._templates
@@ -353,7 +353,7 @@ class PullSecretsSection(Section):
                 yield Problem(f"{place}.region", problem, "give the region of the cluster")
 
     def _review_namespace(self, id_: str, context: ReviewContext) -> Problems:
-        """Check that a cluster's namespace is usable, and only of those who name the cluster."""
+        """Check that a cluster's namespace is usable, and does not belong to another tenant."""
         place, namespace = self.place("clusters", id_), self.place_of(id_)[0]
         own = context.confined.get(place)
         others = {*context.confined.values(), *(() if own is None else context.namespaces)}
@@ -372,7 +372,7 @@ class PullSecretsSection(Section):
             )
 
     def _review_entries(self) -> Problems:
-        """Keep two clusters from sharing an entry."""
+        """Reject two clusters that share an entry."""
         first: dict[tuple[str, str], str] = {}
         for id_ in self.clusters:
             cluster, place = self.cluster(id_, {}), self.place("clusters", id_)
@@ -382,7 +382,7 @@ class PullSecretsSection(Section):
                 yield Problem(f"{place}.secretId", problem, "leave it out, or give another one")
 
     def _review_keys(self) -> Problems:
-        """Check that keys are where entries are, and in all of these places or in none."""
+        """Check that keys and entries have the same locations, and that all or none have a key."""
         for location in [each for each in self.replicas if self.kms_keys and each not in self.kms_keys]:
             problem = f"{location} has no key, and Google encrypts with yours everywhere or nowhere"
             yield Problem(self.place("kmsKeys"), problem, f"add {location}: its key, or leave kmsKeys out")
@@ -393,7 +393,7 @@ class PullSecretsSection(Section):
                 yield Problem(place, problem, "correct the key, or locations")
 
     def _review_labels(self) -> Problems:
-        """Check that Google takes the labels, and that none is one of HyperFleet's."""
+        """Check that labels are valid in Google Cloud, and do not replace HyperFleet's."""
         for key, value in self.labels.items():
             place, fix = self.place("labels", key), "correct it, or remove it"
             if key in names.OWN:
@@ -408,7 +408,7 @@ class PullSecretsSection(Section):
 
 
 def _review_slip(place: str, name: str, known: Sequence[str]) -> Problems:
-    """Refuse what is nearly a word that decides whether a cluster gets its pull secret."""
+    """Reject a misspelling of a word that decides whether a cluster gets its pull secret."""
     near = difflib.get_close_matches(name.lower(), known, n=1)
     if near and name not in known:
         problem = f"{name} is nearly {near[0]}, and without that the cluster is left without a pull secret"

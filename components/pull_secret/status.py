@@ -1,9 +1,8 @@
-"""What is reported of a pull secret: the conditions of HyperFleet's adapters.
+"""Reports about a pull secret: the conditions of HyperFleet's adapters.
 
-They are those of its contract 1.0.24, and Finalized of its adapter authoring guide.
-
-A report is made of what was reached. While an update runs, and when it fails, HyperFleet keeps the last one:
-the former version is still there, and a condition that is Unknown would make it ignore the report.
+They follow its contract 1.0.24, and Finalized of its adapter authoring guide. A report describes a completed
+state. While an update runs, and if it fails, HyperFleet keeps the last report: the former version still
+exists, and HyperFleet would ignore a report with an Unknown condition.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ Conditions: TypeAlias = Sequence[Mapping[str, str]]
 
 
 def _condition(type_: str, holds: bool, reason: str, message: str) -> dict[str, str]:
-    """Return a condition as HyperFleet takes it: never Unknown. reason: a word for machines."""
+    """Return a condition for HyperFleet, which is never Unknown. `reason`: CamelCase code."""
     return {"type": type_, "status": str(holds), "reason": reason, "message": message}
 
 
 def of_skipped(unmet: Sequence[str]) -> Conditions:
-    """Return the conditions of a cluster that waits; nothing is wrong with it."""
+    """Return the conditions of a skipped cluster, which is healthy."""
     why = "; ".join(unmet)
     return [
         _condition("Applied", False, "PreconditionsNotMet", why),
@@ -33,7 +32,7 @@ def of_skipped(unmet: Sequence[str]) -> Conditions:
 
 
 def of_verified(version: int, overtaken: str) -> Conditions:
-    """Return those of a pull secret that is where it belongs; overtaken: as in a `Standing`."""
+    """Return the conditions of a complete pull secret; `overtaken`: as in `VersionStanding`."""
     healthy = _condition("Health", True, "Healthy", "the latest version is the verified one")
     return [
         _condition("Applied", True, "SecretCreated", f"version {version} was added"),
@@ -45,7 +44,7 @@ def of_verified(version: int, overtaken: str) -> Conditions:
 
 
 def of_removed() -> Conditions:
-    """Return those of a pull secret that went with its cluster: HyperFleet may let the cluster go."""
+    """Return the conditions of a deleted pull secret, after which HyperFleet can delete the cluster."""
     what = "nothing of the pull secret is left but what onDelete keeps"
     return [
         _condition("Applied", False, "Removed", what),
@@ -58,7 +57,7 @@ def of_removed() -> Conditions:
 def report(
     generation: int, conditions: Conditions, data: Mapping[str, str], observed_at: str
 ) -> dict[str, Any]:
-    """Draw a report. generation: of the cluster it is about. observed_at: RFC 3339."""
+    """Return a report. `generation`: of its cluster. `observed_at`: RFC 3339."""
     return {
         "adapter": ADAPTER,
         "observed_generation": generation,

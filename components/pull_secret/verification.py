@@ -1,7 +1,7 @@
-"""Whether the version that was added is what was meant, can be read, and is the one others get.
+"""Check that the added version has the expected content, is readable, and is the latest.
 
-HyperFleet's own job takes any answer of `latest` for a success. Here the very version
-that was added is read back and compared by digest.
+HyperFleet's own job accepts any answer of `latest` as success. Here exactly the added version is read back
+and compared by digest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STORED_AS: Final = f"{PREFIX}secret-manager-version"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The version that was added, and the digest of what it has to hold (`digest_of`)."""
+    """Added version, and the digest of its expected content (`digest_of`)."""
 
     project: str
     secret_id: str
@@ -40,7 +40,7 @@ class Expected:
 
     @property
     def secret(self) -> str:
-        """The name of its secret."""
+        """Name of its secret."""
         return secret_name(self.project, self.secret_id)
 
     @property
@@ -49,17 +49,17 @@ class Expected:
         return version_name(self.secret, self.version)
 
     def is_met_by(self, content: bytes) -> bool:
-        """Whether this is what was meant."""
+        """Return whether this is the expected content."""
         return hmac.compare_digest(digest_of(self.owner, content), self.digest)
 
 
 @dataclass(frozen=True, slots=True)
 class VersionStanding:
-    """How a version stands.
+    """State of a version.
 
-    digest: of what it holds; empty when it cannot be read. latest: the number of the version that the alias
-    means; Google may take minutes to have it mean a new one. overtaken: what is to be said of that one when
-    it is newer; empty when it is not.
+    `digest`: of its content; empty if unreadable. `latest`: number of the version that the alias returns;
+    Google might take minutes to update it. `overtaken`: message about that version if it is newer; otherwise
+    empty.
     """
 
     state: VersionState
@@ -69,16 +69,16 @@ class VersionStanding:
 
 
 def digest_of(owner: str, content: bytes) -> str:
-    """Return what tells pull secrets apart without showing them: an HMAC keyed with whose it is.
+    """Return a digest that does not reveal the pull secret: an HMAC keyed with its owner.
 
-    The key is no secret: it keeps equal pull secrets of two clusters from having one digest. So the digest
-    travels marked as secret, as the pull secret itself does.
+    The key is not secret: it keeps equal pull secrets of two clusters from having one digest. The digest is
+    therefore marked as secret, like the pull secret itself.
     """
     return hmac.new(owner.encode(), content, hashlib.sha256).hexdigest()
 
 
 def add_version(versions: SecretManager, secret: str, content: bytes) -> int:
-    """Return the number of the newest version, once that holds this and can be read."""
+    """Return the number of the newest version, after adding one unless it already has this content."""
     newest = next(iter(versions.versions(secret)), None)
     if newest is None or newest.state is not VersionState.ENABLED:
         return versions.add(secret, content).number
@@ -87,12 +87,12 @@ def add_version(versions: SecretManager, secret: str, content: bytes) -> int:
 
 
 def verify(versions: SecretManager, expected: Expected, before: int) -> tuple[VersionStanding, Sequence[int]]:
-    """Read back what was added, and disable what an answer that was lost has left behind.
+    """Read back the added version, and disable versions left behind by lost answers.
 
-    before: the number of the version that was verified last, 0 when none was. Versions between the two that
-    hold the same were added by a call whose answer was lost: their numbers are unknown, so nothing misses
-    them. Gives how the version stands, and the numbers of those that were disabled. Raises PullSecretError
-    when the version is not what was meant, or cannot be read.
+    `before`: number of the last verified version, 0 if none. Versions in between with the same content were
+    added by calls whose answer was lost: their numbers are unknown, so nothing uses them. Returns the state
+    of the version, and the numbers of the disabled ones. Raises PullSecretError if the content differs or is
+    unreadable.
     """
     standing = stand(versions, expected)
     if standing is None:
@@ -116,7 +116,7 @@ def verify(versions: SecretManager, expected: Expected, before: int) -> tuple[Ve
 
 
 def stand(versions: SecretManager, expected: Expected) -> VersionStanding | None:
-    """Return how a version stands; None when it is not there."""
+    """Return the state of a version; None if not found."""
     found = versions.version(expected.name)
     if found is None:
         return None
@@ -129,7 +129,7 @@ def stand(versions: SecretManager, expected: Expected) -> VersionStanding | None
 
 
 def enable_again(versions: SecretManager, expected: Expected) -> bool:
-    """Enable a version that was disabled; whether there was need to."""
+    """Enable a disabled version; return whether it was disabled."""
     found = versions.version(expected.name)
     if found is None or found.state is not VersionState.DISABLED:
         return False
@@ -138,10 +138,10 @@ def enable_again(versions: SecretManager, expected: Expected) -> bool:
 
 
 def lost_version(versions: SecretManager, secret: str, delivered: str) -> str:
-    """Return which version the cluster has and that can never be read again; empty when there is none.
+    """Return the cluster's version if it can never be read again; otherwise empty.
 
-    delivered: what the cluster's Secret says it was made from (`STORED_AS`); where that is no version of this
-    secret, the newest one is meant.
+    `delivered`: version that the cluster's Secret was made from (`STORED_AS`); if that is not a version of
+    this secret, the newest one is used.
     """
     newest = next(iter(versions.versions(secret)), None)
     if newest is None:
@@ -153,7 +153,7 @@ def lost_version(versions: SecretManager, secret: str, delivered: str) -> str:
 
 
 def differences(versions: SecretManager, expected: Expected, overtaken: str) -> Iterator[str]:
-    """Yield what of a version that was verified is not so any more; overtaken: as in its `Standing` then."""
+    """Yield what changed since a version was verified; `overtaken`: from its state at that time."""
     standing = stand(versions, expected)
     if standing is None:
         yield f"it is gone; refresh the stack: {_ADDED}"
@@ -166,7 +166,7 @@ def differences(versions: SecretManager, expected: Expected, overtaken: str) -> 
 
 
 def is_delivered(data: Mapping[str, str], expected: Expected) -> bool:
-    """Whether the data of the cluster's Secret, in base64, is what was meant."""
+    """Return whether the base64 data of the cluster's Secret is as expected."""
     try:
         return expected.is_met_by(base64.b64decode(data[KEY], validate=True))
     except (KeyError, ValueError):
@@ -189,7 +189,7 @@ def _strays(versions: SecretManager, expected: Expected, before: int) -> Iterato
             if expected.is_met_by(content):
                 yield each
             elif not before:
-                return  # what is below may be one that was in use, and was kept
+                return  # versions below might have been in use, and were kept
 
 
 def _unusable(expected: Expected, code: str, problem: str, fix: str) -> PullSecretError:
