@@ -1,6 +1,6 @@
-"""What a credentials object becomes: source Secret, binding Secret, `VCAP_SERVICES`.
+"""Formats derived from a credentials object: source Secret, binding Secret, `VCAP_SERVICES`.
 
-One input, three outputs, and no resource between them; the program and the command line run the same code.
+One input, three outputs, without resources in between; the program and the command line use the same code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VCAP_KEY: Final = "VCAP_SERVICES"
 
 
 def source_secret(instance: str, *, legacy: bool) -> str:
-    """Return the name of the source Secret; the name of a legacy instance is taken by the Secret it was."""
+    """Return the name of the source Secret; a legacy Secret already has the name of its instance."""
     return f"{instance}-migrated" if legacy else instance
 
 
@@ -35,12 +35,12 @@ VCAP_FILE: Final = "/etc/cf-system/vcap_services"
 
 
 def app_secret(app: str) -> str:
-    """Return the name of the Secret that holds VCAP_SERVICES over all bindings of an application."""
+    """Return the name of the Secret with VCAP_SERVICES of all bindings of an application."""
     return f"{app}-vcap-services"
 
 
 def environment_secret(binding: str) -> str:
-    """Return the name of the Secret that holds VCAP_SERVICES of a binding."""
+    """Return the name of the Secret with VCAP_SERVICES of a binding."""
     return f"{binding}-env"
 
 
@@ -56,9 +56,9 @@ SECRET_TYPE: Final = "servicebinding.io/"  # noqa: S105 - the name of a type
 
 @dataclass(frozen=True, slots=True)
 class ServiceCredentials:
-    """A credentials object, read. Printing it shows no value.
+    """Parsed credentials object. Its repr contains no value.
 
-    members: None for the credentials `null`. remarks: what reading changed, for `conformity.judge`.
+    `members`: None for the credentials `null`. `remarks`: changes made by parsing, for `conformity.judge`.
     """
 
     members: Mapping[str, JsonValue] | None = field(repr=False)
@@ -67,9 +67,9 @@ class ServiceCredentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundInstance:
-    """A service instance bound to an application, as `VCAP_SERVICES` names it.
+    """Service instance bound to an application, as named in `VCAP_SERVICES`.
 
-    label: under which it is grouped. binding_name: the name the binding was given, if any.
+    `label`: its group. `binding_name`: name of the binding, if set.
     """
 
     instance_guid: str
@@ -81,9 +81,9 @@ class BoundInstance:
 
 
 def read_credentials_object(text: bytes, *, numbers: Numbers = Numbers.FLOAT) -> ServiceCredentials:
-    """Return credentials as read: a JSON object, or `null` for none.
+    """Parse credentials: a JSON object, or `null` for none.
 
-    Raises CredfleetError, code `credentials-invalid`, whose place is the key path inside the credentials.
+    Raises CredfleetError, code `credentials-invalid`, with the key path in the credentials as place.
     """
     document = go_json.read(text, numbers)
     if document.value is not None and not isinstance(document.value, dict):
@@ -102,13 +102,13 @@ def source_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
 
 
 def binding_type(credentials: ServiceCredentials) -> str:
-    """Return the type of the binding Secret; `user-provided` where `type` is missing or no string."""
+    """Return the type of the binding Secret; `user-provided` if `type` is missing or not a string."""
     given = (credentials.members or {}).get(TYPE_KEY)
     return SECRET_TYPE + (given if isinstance(given, str) else DEFAULT_TYPE)
 
 
 def binding_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
-    """Return the data of the binding Secret: an entry per top-level key, and `type`, by default if missing.
+    """Return the data of the binding Secret: one entry per top-level key, and a default `type`.
 
     A string is stored as its characters, anything else as JSON text; nested keys stay nested.
     """
@@ -120,8 +120,8 @@ def binding_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
 def vcap_services(bindings: Iterable[tuple[BoundInstance, ServiceCredentials]]) -> bytes:
     """Return the value of `VCAP_SERVICES` for an application with these bindings.
 
-    Grouped by label and ordered as Korifi's builder does: labels by their bytes, bindings by their ids, in
-    which order the API server lists them.
+    Grouped by label and ordered like Korifi's builder: labels by their bytes, bindings by their ids, which is
+    the order of the API server.
     """
     groups: dict[str, list[str]] = {}
     for bound, credentials in sorted(bindings, key=lambda each: each[0].binding_guid):

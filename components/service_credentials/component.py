@@ -1,9 +1,9 @@
-"""User-provided services and their bindings as a stack declares them: one credentials object, its Secrets.
+"""User-provided services and bindings of a stack: one credentials object and its Secrets.
 
 Owns the source Secret of an instance and, per binding, the binding Secret with a file per credential and the
-Secret with VCAP_SERVICES; all derived in the program from one secret input. Of a legacy instance it owns what
-was made of the legacy Secret, never that Secret itself: bindings keep referring to it until credentials are
-declared, and then move once (docs/service-credentials.md, migrating a legacy instance).
+Secret with VCAP_SERVICES; all derived in the program from one secret input. For a legacy instance it owns the
+Secrets migrated from the legacy one, never that one: bindings refer to it until credentials are declared, and
+then move once (docs/service-credentials.md, migrating a legacy instance).
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserProvidedServiceArgs:
-    """An instance, by the configuration.
+    """Instance as configured.
 
-    owner: the same text whenever the program runs; a migrated Secret is known by it as this stack's, and ids
-    are made of it. credentials: those of the stack. referred: where they are that no entry holds, and for
-    what that waits.
+    `owner`: the same string in every run; identifies a migrated Secret as this stack's, and is the basis of
+    ids. `credentials`: those of the stack. `referred`: external source of its credentials, and why that is
+    not available yet.
     """
 
     namespace: pulumi.Input[str]
@@ -76,7 +76,7 @@ def _left(hand_over: bool, owner: str) -> Mapping[str, str] | None:
 
 
 class UserProvidedService(pulumi.ComponentResource):
-    """An instance, by its name. Outputs: namespace, secretName (of the source Secret), guid."""
+    """Service instance, by its name. Outputs: namespace, secretName (of the source Secret), guid."""
 
     TYPE: ClassVar = "credfleet:index:UserProvidedService"
     namespace: pulumi.Output[str]
@@ -129,7 +129,7 @@ class UserProvidedService(pulumi.ComponentResource):
         bound: BoundInstance | None = None,
         after: Sequence[pulumi.Resource] = (),
     ) -> pulumi.Output[ServiceSecret | None]:
-        """Make a Secret of credentials that are in the cluster, once they are there."""
+        """Declare a Secret composed from credentials in the cluster, once they exist."""
         if self.args.referred is None:
             raise TypeError(f"the credentials of {self.instance} are an entry of the configuration")
         source, waits = self.args.referred
@@ -154,7 +154,7 @@ class UserProvidedService(pulumi.ComponentResource):
         *,
         labels: Mapping[str, str] | None = None,
     ) -> Secret:
-        """Declare a Secret of its namespace, made of credentials that are an entry of the configuration."""
+        """Declare a Secret in its namespace from an entry of credentials."""
         left = _left(self.args.instance.hand_over, self.args.owner)
         metadata = ObjectMetaArgs(name=target, namespace=self.args.namespace, labels=labels, annotations=left)
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=bool(left) or None))
@@ -162,25 +162,25 @@ class UserProvidedService(pulumi.ComponentResource):
 
     @property
     def written(self) -> Source:
-        """Where its credentials are in the cluster: where they are referred to, or in its own Secret."""
+        """Source of its credentials in the cluster: the reference, or its own Secret."""
         if self.args.referred is not None:
             return self.args.referred[0]
         place = f"service {self.instance}"
         return Source(self.args.namespace, self.secret_name, place, CREDENTIALS_KEY, declared=True)
 
     def reading(self, bound: BoundInstance | None) -> Mapping[str, Any]:
-        """Return how its credentials are read where a provider reads them, and for which binding."""
+        """Return how a provider parses its credentials, and for which binding."""
         named = {} if bound is None else {"bound": instance_properties(bound)}
         given = self.args.instance
         return {"numbers": given.numbers, "strict": given.strict, **named}
 
     def data(self, made_of: _Data) -> pulumi.Output[Mapping[str, str]]:
-        """Return the data of a Secret that is made of the instance's credentials."""
+        """Return the data of a Secret derived from the instance's credentials."""
         given = self.args.instance
         return self.args.credentials.secret(given.entry or "", lambda text: encode(made_of(given.read(text))))
 
     def binding_type(self) -> str:
-        """Return the type of the binding Secrets; plain, because a preview has to tell another type."""
+        """Return the type of the binding Secrets; a plain value, because a preview must show a change."""
         given = self.args.instance
         type_ = self.args.credentials.judged(given.entry or "", lambda text: binding_type(given.read(text)))
         if type_ is None:
@@ -192,7 +192,7 @@ class UserProvidedService(pulumi.ComponentResource):
     def migrated(
         self, name: str, target: str, parent: pulumi.Resource, bound: BoundInstance | None = None
     ) -> list[ServiceMigration]:
-        """Make a Secret of the legacy one, or make place for the declared one of the same name."""
+        """Migrate the legacy Secret, or hand its name over to the declared one."""
         if not self.args.instance.legacy:
             return []
         args = ServiceMigrationArgs(
@@ -210,7 +210,7 @@ class UserProvidedService(pulumi.ComponentResource):
 
 @dataclass(frozen=True, slots=True)
 class ServiceBindingArgs:
-    """Who is bound to an instance: the binding by its name, as the configuration has it."""
+    """Binding of an instance, by its name in the configuration."""
 
     service: UserProvidedService
     name: str
@@ -218,10 +218,10 @@ class ServiceBindingArgs:
 
 
 class ServiceBinding(pulumi.ComponentResource):
-    """A binding, in the namespace of its instance.
+    """Binding, in the namespace of its instance.
 
-    Outputs: secretName and type of the Secret its files come from; mountPath, where they are below the
-    default root; vcapServices, the key of a Secret that holds VCAP_SERVICES for this one binding.
+    Outputs: secretName and type of the Secret with its files; mountPath, their directory below the default
+    root; vcapServices, the key of a Secret with VCAP_SERVICES of this binding.
     """
 
     TYPE: ClassVar = "credfleet:index:ServiceBinding"
@@ -256,11 +256,11 @@ class ServiceBinding(pulumi.ComponentResource):
             self.secret_name, env_secret_name = map(pulumi.Output.from_input, (args.name, env_name))
             self.type = files.apply(lambda made: made.type if made else "")
         else:
-            # another type is another Secret, and of the same name
+            # another type requires a new Secret of the same name
             opts = pulumi.ResourceOptions(parent=self, delete_before_replace=True)
             type_, data = service.binding_type(), service.data(binding_data)
             files = service.declared(f"{name}-binding", args.name, type_, data, opts)
-            # its ids change only once the service may have others
+            # ids change only after the service has accepted new ones
             opts = pulumi.ResourceOptions(parent=self, depends_on=[*migrated, *service.holders])
             data = service.data(lambda content: {VCAP_KEY: vcap_services([(bound, content)])})
             env = service.declared(f"{name}-env", env_name, OPAQUE, data, opts)
@@ -279,10 +279,10 @@ class ServiceBinding(pulumi.ComponentResource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceAppArgs:
-    """An application, by the configuration.
+    """Application as configured.
 
-    owner: the same text whenever the program runs. bindings: `INSTANCE/BINDING` → what was declared of it.
-    credentials: those of the stack. takes_file: whether it reads VCAP_SERVICES from a file.
+    `owner`: the same string in every run. `bindings`: `INSTANCE/BINDING` → declared binding. `credentials`:
+    those of the stack. `takes_file`: whether it reads VCAP_SERVICES from a file.
     """
 
     namespace: pulumi.Input[str]
@@ -294,10 +294,10 @@ class ServiceAppArgs:
 
 
 class ServiceApp(pulumi.ComponentResource):
-    """An application, by its name, with one VCAP_SERVICES over all its bindings.
+    """Application, by its name, with one VCAP_SERVICES for all its bindings.
 
-    Outputs: vcapServices, the key of its Secret that holds it; filePath, where the application reads it as a
-    file, named by VCAP_SERVICES_FILE_PATH, or None; bindings, where each one's files come from and belong.
+    Outputs: vcapServices, the key of its Secret; filePath, the file of VCAP_SERVICES_FILE_PATH, or None;
+    bindings, Secret and mount path of each.
     """
 
     TYPE: ClassVar = "credfleet:index:ServiceApp"
@@ -320,7 +320,7 @@ class ServiceApp(pulumi.ComponentResource):
                 metadata=ObjectMetaArgs(name=secret_name, namespace=args.namespace, annotations=left),
                 type=OPAQUE,
                 data=self._data(),
-                # the ids in it change only once the services may have others
+                # ids change only after the services have accepted new ones
                 opts=pulumi.ResourceOptions(
                     parent=self, depends_on=[*bindings], retain_on_delete=bool(left) or None
                 ),
@@ -339,7 +339,7 @@ class ServiceApp(pulumi.ComponentResource):
         self.register_outputs(self.outputs)
 
     def _referred(self, name: str, secret_name: str) -> None:
-        """Make VCAP_SERVICES where credentials are in the cluster; those of entries are in their Secrets."""
+        """Compose VCAP_SERVICES from credentials in the cluster; entries are read from their Secrets."""
         args, bindings = self._args, [*self._args.bindings.values()]
         instances = [{**one.service.reading(one.bound), "takesFile": args.takes_file} for one in bindings]
         given = CompositionArgs(
@@ -359,7 +359,7 @@ class ServiceApp(pulumi.ComponentResource):
     def _bind(
         self, name: str, content: pulumi.Input[str], after: pulumi.Input[Sequence[pulumi.Resource]]
     ) -> None:
-        """Give the workload, if there is one, its files and variables, after the Secrets they come from."""
+        """Bind the workload, if there is one, to its files and variables, after their Secrets."""
         args, workload = self._args, self._args.app.workload
         if workload is None:
             return

@@ -1,7 +1,7 @@
-"""What credentials break: limits of Kubernetes are errors, rules of servicebinding.io warnings.
+"""Validation of credentials: Kubernetes limits are errors, servicebinding.io rules are warnings.
 
-Korifi checks none of them: a key that Kubernetes refuses leaves the binding without its Secret, retried for
-ever (docs/compatibility.md).
+Korifi checks neither: a key that Kubernetes rejects leaves the binding without its Secret, retried forever
+(docs/compatibility.md).
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _KEY_BEGIN = re.compile(r"-----BEGIN (?P<kind>([A-Z0-9]+ )*PRIVATE KEY)-----")
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
-    """All that is to be said of credentials; empty errors mean that Kubernetes takes both Secrets."""
+    """Result of the validation; without errors, Kubernetes accepts both Secrets."""
 
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
 
 def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Conformity:
-    """Return what credentials break, as given, byte for byte. strict: warnings are errors too.
+    """Validate credentials byte for byte as given. `strict`: warnings are errors too.
 
-    Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
+    Warnings are changes by parsing, file names, and entries that servicebinding.io 1.1 defines.
     """
     try:
         credentials = read_credentials_object(text, numbers=numbers)
@@ -105,7 +105,7 @@ def _oversize(credentials: ServiceCredentials) -> Iterator[Problem]:
 
 
 def _unfit_environment(credentials: ServiceCredentials) -> Iterator[Problem]:
-    """Yield that no environment variable holds the credentials; names and ids beside them are not counted."""
+    """Yield a warning if the credentials exceed an environment variable, without names and ids."""
     anyone = BoundInstance(instance_guid="", instance_name="", binding_guid="")
     size = len(vcap_services([(anyone, credentials)]))
     if size > ENVIRONMENT_LIMIT:
@@ -161,7 +161,7 @@ def _is_certificate_chain(text: str) -> bool:
 
 
 def _is_private_key(text: str) -> bool:
-    """Whether there is a private key in the armour of PEM, of any kind, encrypted or not."""
+    """Return whether a string contains a PEM private key, of any kind, encrypted or not."""
     begin = _KEY_BEGIN.search(text)
     if begin is None:
         return False

@@ -1,4 +1,4 @@
-"""Who still reads a legacy Secret, as the cluster shows it; and calls that fail in our words. Import-pure."""
+"""Objects that still refer to a legacy Secret, and API calls with our error messages. Import-pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOLDERS: Final = ("secret", "binding", "credentials")
 
 
 def referring(objects: Iterable[Mapping[str, Any]], secret: str) -> Iterator[str]:
-    """Yield the names of the objects that refer to a Secret; what runs no more refers to nothing."""
+    """Yield the names of the objects that refer to a Secret; finished ones are ignored."""
     for each in objects:
         finished = (each.get("status") or {}).get("phase") in ("Succeeded", "Failed")
         idle = (each.get("spec") or {}).get("replicas") == 0 and each.get("kind") == "ReplicaSet"
@@ -40,11 +40,11 @@ def _refers(value: object, secret: str) -> bool:
 
 
 def still_read(connection: Connection, secret: SecretRef) -> ProjectionError | None:
-    """Return that others refer to a Secret; raises ProjectionError when some of it may not be listed."""
+    """Return the error that others refer to a Secret; raises ProjectionError if some cannot be listed."""
     found: list[str] = []
     groups = {str(each["name"]) for each in call(connection, "/apis").body.get("groups") or []}
     for group, kinds in READERS.items():
-        # of a group that is not served, the API server says so without JSON
+        # for a group that is not served, the API server's answer is not JSON
         for kind in kinds if group == CORE or group.split("/")[1] in groups else ():
             reply = call(connection, f"/{group}/namespaces/{quote(secret.namespace, safe='')}/{kind}")
             found += [f"{kind}/{name}" for name in referring(reply.body.get("items") or [], secret.name)]
@@ -55,7 +55,7 @@ def still_read(connection: Connection, secret: SecretRef) -> ProjectionError | N
 
 
 def call(connection: Connection, path: str) -> Reply:
-    """Look at something; what is not there is an answer. Raises ProjectionError."""
+    """Read a path; a 404 is also an answer. Raises ProjectionError."""
     try:
         reply = connection.call("GET", path)
     except NoReply as silence:

@@ -1,7 +1,7 @@
-"""What a legacy Secret becomes: the source of its instance in today's format, or a binding's VCAP_SERVICES.
+"""Migration of a legacy Secret: to the present source format of its instance, or to VCAP_SERVICES.
 
-Until Korifi 0.12 an instance was one flat Secret of its own name and of type `servicebinding.io/<type>`. It
-stays as it is, and so do the bindings that refer to it (docs/compatibility.md).
+Until Korifi 0.12, an instance was one flat Secret with its name and type `servicebinding.io/<type>`. That
+Secret stays, as do the bindings that refer to it (docs/compatibility.md).
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration(Wanted):
-    """A Secret that is wanted of a legacy one.
+    """Secret to derive from a legacy one.
 
-    instance_guid: what a source is labelled with. bound: the binding whose VCAP_SERVICES is wanted; None when
-    it is the source.
+    `instance_guid`: label of a source. `bound`: binding whose VCAP_SERVICES to write; None for the source.
     """
 
     source: SecretRef
@@ -55,7 +54,7 @@ class Migration(Wanted):
     bound: BoundInstance | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:
-        """Return the target's data of the legacy Secret's.
+        """Return the target's data from the legacy Secret's.
 
         Raises ProjectionError for a Secret of another type, and for a value that is not a string.
         """
@@ -84,7 +83,7 @@ class Migration(Wanted):
         return target if self.bound is not None else {**target, "metadata": {**metadata, "labels": labels}}
 
     def missing(self) -> ProjectionError:
-        """Return the error that there is no legacy Secret."""
+        """Return the error for a missing legacy Secret."""
         return ProjectionError(
             code="legacy-missing",
             place=self.source.place,
@@ -93,7 +92,7 @@ class Migration(Wanted):
         )
 
     def foreign(self, target: JsonObject, /) -> ProjectionError:
-        """Return the error of what stands where the migrated Secret belongs."""
+        """Return the error for a target of another owner or type."""
         annotations = target["metadata"].get("annotations") or {}
         if target.get("type") != OPAQUE:
             problem = f"it exists with type {target.get('type')}, not {OPAQUE}, so it is not overwritten"

@@ -1,8 +1,8 @@
-"""The migration of a legacy service as a dynamic resource: bytes move inside the cluster, references travel.
+"""Migration of a legacy service as a dynamic resource: data stays in the cluster, inputs are references.
 
-Neither inputs nor outputs hold a byte of a credential: the outputs are where the migrated Secret is, a keyed
-digest of what is in it, and version and type of the Secret it was made from. The path of this module and the
-names of its classes are written into the state of stacks; they never move. Import-pure.
+Inputs and outputs contain no credentials: outputs are the name of the migrated Secret, a keyed digest of its
+data, and version and type of its source Secret. The path of this module and its class names are stored in the
+state of stacks and must not change. Import-pure.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from components.service_credentials.workload import FIELD_MANAGER, Given, is_giv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceMigrationArgs:
-    """A Secret made of the legacy Secret `instance`, in the same namespace.
+    """Secret derived from the legacy Secret `instance`, in the same namespace.
 
-    owner: who wants it, the same text whenever the program runs. binding: whose VCAP_SERVICES it holds, as
-    `bound_properties` has it; None for the source of the instance. handed_over: the target is another owner's
-    to write from now on, because its credentials are declared; what was migrated is removed to make place.
-    There is no way back. remove_legacy: the legacy Secret goes, once nothing refers to it.
+    `owner`: id of the requester, the same string in every run. `binding`: whose VCAP_SERVICES it contains,
+    from `bound_properties`; None for the source of the instance. `handed_over`: another resource writes the
+    target from now on, because its credentials are declared; the migrated Secret is deleted for it,
+    irreversibly. `remove_legacy`: delete the legacy Secret once nothing refers to it.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -72,13 +72,13 @@ class ServiceMigrationArgs:
 
 
 def bound_properties(bound: BoundInstance) -> Properties:
-    """Return what of a bound instance its other properties do not say."""
+    """Return the properties of a bound instance that the other inputs lack."""
     named = {} if bound.binding_name is None else {"name": bound.binding_name}
     return {"guid": bound.binding_guid, "tags": list(bound.tags), "label": bound.label, **named}
 
 
 class ServiceMigrationProvider(SecretProvider):
-    """Writes, compares and removes a migrated Secret. The legacy one is never touched."""
+    """Writes, compares and removes a migrated Secret, without changing the legacy one."""
 
     args = ServiceMigrationArgs
     outputs = ("reference", "digest", "sourceResourceVersion", "sourceType")
@@ -86,9 +86,9 @@ class ServiceMigrationProvider(SecretProvider):
     delete_first = True
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse, in a preview too, a legacy Secret that is none, a place that is taken, and the way back.
+        """Reject an invalid legacy Secret, a target of another owner, and the way back, even in a preview.
 
-        Its names are those of the settings. A place that was handed over is looked at by its writer.
+        Names come from the settings. A handed-over target is checked by its writer.
         """
         if olds.get("handedOver") and not inputs["handedOver"]:
             yield CheckFailure(
@@ -100,18 +100,18 @@ class ServiceMigrationProvider(SecretProvider):
         elif not is_unknown(inputs):
             fault = None
             if inputs["removeLegacy"]:
-                with suppress(CredfleetError):  # in a cluster that cannot be seen, the update names them
+                with suppress(CredfleetError):  # if the cluster is unreachable, the update reports them
                     fault = still_read(_reached(self), self.wanted(inputs).source)
             if fault is not None:
                 yield CheckFailure("removeLegacy", str(fault))
             elif not inputs["handedOver"]:
                 yield from self.taken(inputs)
-                with suppress(CredfleetError):  # in a cluster that cannot be seen, the update says it
+                with suppress(CredfleetError):  # if the cluster is unreachable, the update reports it
                     if (fault := open_projector(self.cluster).unfit(self.wanted(inputs))) is not None:
                         yield CheckFailure("instance", str(fault))
 
     def create_resource(self, props: Properties) -> Properties:
-        """Write the migrated Secret, or hand its name over; one that is there is taken as its own."""
+        """Write the migrated Secret, or hand its name over; an existing one of the owner is adopted."""
         wanted = self.wanted(props)
         outputs = {**dict.fromkeys(self.outputs, ""), "reference": str(wanted.target)}
         if props["handedOver"]:
@@ -128,17 +128,17 @@ class ServiceMigrationProvider(SecretProvider):
         }
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the migrated Secret; one whose name is handed over is not looked at."""
+        """Return the digest of the migrated Secret; a handed-over one is not read."""
         return {} if props["handedOver"] else super().read_resource(_id, props)
 
     def is_current(self, props: Properties, digest: str) -> bool:
-        """Whether the migrated Secret is what the legacy one makes of it now."""
+        """Return whether the migrated Secret matches the present legacy one."""
         return bool(props["handedOver"]) or open_projector(self.cluster).is_current(
             self.wanted(props), digest
         )
 
     def _remove_legacy(self, secret: SecretRef) -> None:
-        """Delete the legacy Secret if it is one, and nothing refers to it; raises ProjectionError."""
+        """Delete a legacy Secret that nothing refers to; raises ProjectionError."""
         if (fault := still_read(_reached(self), secret)) is not None:
             raise fault
         secrets = open_secrets(self.cluster)
@@ -147,7 +147,7 @@ class ServiceMigrationProvider(SecretProvider):
             secrets.delete(found)
 
     def wanted(self, props: Properties) -> Migration:
-        """Return the Secret as the projector is told of it."""
+        """Return the Secret in the projector's model."""
         namespace, instance, guid = props["namespace"], props["instance"], props["instanceGuid"]
         bound = None
         if (binding := props.get("binding")) is not None:
@@ -174,9 +174,9 @@ def _reached(provider: DynamicProvider) -> Connection:
 
 
 class ServiceMigration(DynamicResource[ServiceMigrationArgs]):
-    """A Secret in today's format that follows a legacy one, until its name is handed over.
+    """Secret in the present format that follows a legacy one, until its name is handed over.
 
-    source_type: of the legacy Secret; empty once its name is handed over.
+    `source_type`: of the legacy Secret; empty once the name is handed over.
     """
 
     provider = ServiceMigrationProvider
@@ -188,7 +188,7 @@ class ServiceMigration(DynamicResource[ServiceMigrationArgs]):
 
 
 class Form(StrEnum):
-    """What a Secret of a service holds."""
+    """Content of a Secret of a service."""
 
     SOURCE = "source"
     BINDING = "binding"
@@ -203,14 +203,14 @@ def instance_properties(bound: BoundInstance) -> Properties:
 
 
 class ServiceSecretProvider(CompositionProvider):
-    """Writes the Secrets of a service, and of an application, of credentials that are in the cluster.
+    """Writes the Secrets of a service or application from credentials in the cluster.
 
-    recipe: {form, instances}, one instance for each source: {numbers, strict}, where a binding is meant
-    {bound}, as `instance_properties` has it, and {takesFile} for an application.
+    `recipe`: {form, instances}, with one instance per source: {numbers, strict}; for a binding also {bound},
+    from `instance_properties`; for an application also {takesFile}.
     """
 
     def render(self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]) -> Rendered:
-        """Return type and values of the Secret; raises ProjectionError for credentials that cannot be one."""
+        """Return type and values of the Secret; raises ProjectionError for invalid credentials."""
         instances: Sequence[Properties] = recipe["instances"]
         for content, place, one in zip(contents, places, instances, strict=True):
             for error in _verdict(content, one).errors:
@@ -241,13 +241,13 @@ class ServiceSecretProvider(CompositionProvider):
                 return OPAQUE, {VCAP_KEY: vcap}
 
     def warnings(self, recipe: Properties, contents: Sequence[bytes]) -> Iterator[str]:
-        """Yield what the credentials break without being refused, once for each instance."""
+        """Yield warnings about the credentials, once for each instance."""
         if recipe["form"] == Form.SOURCE:
             yield from map(str, _verdict(contents[0], recipe["instances"][0]).warnings)
 
 
 class ServiceSecret(DynamicResource[CompositionArgs]):
-    """A Secret of a service whose credentials are in the cluster; it follows them."""
+    """Secret of a service that follows credentials in the cluster."""
 
     provider = ServiceSecretProvider
 
@@ -266,9 +266,9 @@ def _verdict(content: bytes, one: Properties) -> Conformity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadBindingArgs:
-    """A workload, and what it is given, as `workload.Given` has it.
+    """Workload, and what it is bound to, as in `workload.Given`.
 
-    restart: whether its pods are restarted when a Secret changes. content: a digest of what Secrets hold.
+    `restart`: whether its pods are restarted when a Secret changes. `content`: digest of the Secrets.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -284,13 +284,13 @@ class WorkloadBindingArgs:
 
 
 class WorkloadBindingProvider(DynamicProvider):
-    """Applies what a workload is given under a field manager of its own, and takes it back."""
+    """Applies bindings to a workload with its own field manager, and removes them."""
 
     args = WorkloadBindingArgs
     named_by = ("namespace", "kind", "name")
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse a workload that is not there or cannot be given anything; the update looks again."""
+        """Reject a workload that is missing or cannot be bound; the update checks again."""
         if is_unknown(inputs):
             return
         try:
@@ -301,7 +301,7 @@ class WorkloadBindingProvider(DynamicProvider):
             return
 
     def create_resource(self, props: Properties) -> Properties:
-        """Apply it all; what was given before and is not any more goes with it."""
+        """Apply all bindings; former ones are removed with it."""
         connection = _reached(self)
         path, live = self._live(connection, props)
         versions = self._versions(connection, props) if props["restart"] else None
@@ -310,14 +310,14 @@ class WorkloadBindingProvider(DynamicProvider):
         return {}
 
     def is_stale(self, _olds: Properties, news: Properties) -> bool:
-        """Whether the workload lost some of it, as one that was deleted and applied again has."""
+        """Return whether the workload lost some bindings, e.g. because it was recreated."""
         try:
             return not (is_unknown(news) or self._has_all(news))
         except CredfleetError:
-            return False  # as one that is not there: told by the check
+            return False  # a missing one is reported by the check
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Look whether the workload is there, with all that it was given."""
+        """Return whether the workload exists with all bindings."""
         try:
             return {} if self._has_all(props) else None
         except ProjectionError as error:
@@ -329,7 +329,7 @@ class WorkloadBindingProvider(DynamicProvider):
         return is_given(self._live(_reached(self), props)[1], _given(props))
 
     def delete_resource(self, _id: str, props: Properties) -> bool:
-        """Take everything back from a workload that is still there, unless a later incarnation gave it."""
+        """Remove all bindings from the workload, unless a later incarnation applied them."""
         connection = _reached(self)
         if (found := _workload(connection, props)) is None:
             return True
@@ -340,7 +340,7 @@ class WorkloadBindingProvider(DynamicProvider):
         return True
 
     def _live(self, connection: Connection, props: Properties) -> tuple[str, Mapping[str, Any]]:
-        """Return path and body of the workload; raises ProjectionError when it can be given nothing."""
+        """Return path and body of the workload; raises ProjectionError if it cannot be bound."""
         place = f"{props['kind']} {props['namespace']}/{props['name']}"
         if (found := _workload(connection, props)) is None:
             problem, fix = "it is not there", "create it first, or correct apiVersion, kind and name"
@@ -351,7 +351,7 @@ class WorkloadBindingProvider(DynamicProvider):
         return found
 
     def _versions(self, connection: Connection, props: Properties) -> str:
-        """Return one text for the versions of all its Secrets."""
+        """Return the versions of all its Secrets as one string."""
         names = sorted({props["vcapSecret"], *props["directories"].values()})
         refs = [SecretRef(props["namespace"], name) for name in names]
         found = [call(connection, path_of(ref)).body for ref in refs]
@@ -387,13 +387,13 @@ def _given(props: Properties) -> Given:
 
 
 class WorkloadBinding(DynamicResource[WorkloadBindingArgs]):
-    """What a workload is given of the Secrets of an application."""
+    """Binding of a workload to the Secrets of an application."""
 
     provider = WorkloadBindingProvider
 
 
 def _workload(connection: Connection, props: Properties) -> tuple[str, dict[str, Any]] | None:
-    """Return path and body of a workload; None when it is not there, or its kind is not served."""
+    """Return path and body of a workload; None if it is missing, or its kind is not served."""
     version = props["apiVersion"]
     kinds = served_kinds(lambda path: call(connection, path).body, version)
     if props["kind"] not in kinds:

@@ -98,20 +98,20 @@ class Instance(ConfigModel):
 
     @property
     def entry(self) -> str | None:
-        """The entry of credentials that they are in."""
+        """Entry of credentials with its credentials, or None."""
         return self.credentials_from and self.credentials_from.entry
 
     @property
     def referred(self) -> CredentialSource | None:
-        """Where they are in the cluster, from which the update alone reads them."""
+        """External source of its credentials, read only by the update; otherwise None."""
         return None if self.entry else self.credentials_from
 
     def name(self, key: str) -> str:
-        """Return the name of the instance. key: under which it is given."""
+        """Return the name of the instance. `key`: its key in the configuration."""
         return self.secret_name or key
 
     def bound(self, key: str, owner: str, name: str, binding: Binding) -> BoundInstance:
-        """Return a binding of the instance as VCAP_SERVICES names it. owner: of the instance, for its ids."""
+        """Return a binding of the instance for VCAP_SERVICES. `owner`: of the instance, for its ids."""
         return BoundInstance(
             instance_guid=guid_of(owner),
             instance_name=self.name(key),
@@ -122,11 +122,11 @@ class Instance(ConfigModel):
         )
 
     def read(self, text: bytes) -> ServiceCredentials:
-        """Return the credentials that a text holds."""
+        """Parse the credentials."""
         return read_credentials_object(text, numbers=self.numbers)
 
     def verdict(self, credentials: Credentials) -> Conformity:
-        """Return what is to be said of its credentials; nothing when they are absent or unreadable."""
+        """Return the validation of its credentials; empty if they are external or unreadable."""
         if self.entry is None:
             return Conformity()
         judge = partial(judge_text, numbers=self.numbers, strict=self.strict)
@@ -163,7 +163,7 @@ class App(ConfigModel):
     workload: Workload | None = optional("What runs it, which is given its files and variables.")
 
     def secret(self, key: str) -> str:
-        """Return the name of its Secret. key: under which it is given."""
+        """Return the name of its Secret. `key`: its key in the configuration."""
         return self.secret_name or app_secret(key)
 
 
@@ -175,7 +175,7 @@ class Services(Section):
     apps: Mapping[ObjectName, App] = optional("Name → application.", {})
 
     def review(self, context: ReviewContext) -> Problems:
-        """Check namespaces, and what credentials hold."""
+        """Check namespaces, and the contents of credentials."""
         for name, instance in self.instances.items():
             place = self.place("instances", name)
             yield from context.review_namespace(f"{place}.namespace", instance.namespace)
@@ -193,14 +193,14 @@ class Services(Section):
                 yield Problem(place, problem, "give it a shorter name")
 
     def warnings(self, credentials: Credentials) -> Problems:
-        """Yield what readers may trip over in the credentials of instances."""
+        """Yield warnings about the credentials of instances."""
         for name, instance in self.instances.items():
             place = self.place("instances", name, "credentialsFrom")
             for warning in instance.verdict(credentials).warnings:
                 yield warning.within(f"{place} ({instance.entry}: {warning.place})")
 
     def bindings_of(self, app: App) -> Iterator[tuple[str, Instance, str]]:
-        """Yield key, instance and name of each binding of an application that there is."""
+        """Yield key, instance and name of each existing binding of an application."""
         for reference in app.bindings:
             key, _, binding = reference.partition("/")
             instance = self.instances.get(key)
@@ -208,10 +208,10 @@ class Services(Section):
                 yield key, instance, binding
 
     def vcap_size(self, app: App, credentials: Credentials) -> int | None:
-        """Return the bytes of an application's VCAP_SERVICES; None when a credential cannot be read here."""
+        """Return the size of an application's VCAP_SERVICES in bytes; None if a credential is unreadable."""
         bindings = [*self.bindings_of(app)]
         entries = [instance.entry for _, instance, _ in bindings if instance.entry is not None]
-        # an id is as long as any other
+        # all ids have the same length
         bound = [one.bound(key, key, name, one.bindings[name]) for key, one, name in bindings]
 
         def size(contents: Sequence[bytes]) -> int:
@@ -221,11 +221,11 @@ class Services(Section):
         return credentials.judged_together(entries, size) if len(entries) == len(bindings) else None
 
     def takes_file(self, app: App, credentials: Credentials) -> bool:
-        """Whether an application reads VCAP_SERVICES from a file: on request, or as no variable holds it."""
+        """Return whether VCAP_SERVICES is read from a file: by request, or because it exceeds a variable."""
         return app.file or (self.vcap_size(app, credentials) or 0) > ENVIRONMENT_LIMIT
 
     def _review_app(self, name: str, app: App, context: ReviewContext) -> Problems:
-        """Check the bindings of an application, and whether a Secret holds all of them together."""
+        """Check the bindings of an application, and whether a Secret can hold all of them."""
         place = self.place("apps", name, "bindings")
         known = [
             f"{key}/{binding}" for key, instance in self.instances.items() for binding in instance.bindings
@@ -256,13 +256,13 @@ class Services(Section):
             yield Problem(place, problem, "bind fewer services to one application")
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
-        """Yield where the credentials of instances are."""
+        """Yield the credential sources of instances."""
         for name, instance in self.instances.items():
             if instance.credentials_from is not None:
                 yield self.place("instances", name, "credentialsFrom"), instance.credentials_from
 
     def written(self) -> Iterator[Written]:
-        """Yield every Secret of the instances, those that are there already included."""
+        """Yield every Secret of the instances, including existing ones."""
         for name, instance in self.instances.items():
             place, own = self.place("instances", name), instance.name(name)
             owners = [(source_secret(own, legacy=instance.legacy), place)]

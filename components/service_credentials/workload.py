@@ -1,7 +1,7 @@
-"""What an application's workload is given: files of its bindings and VCAP_SERVICES, as a server-side apply.
+"""Fields applied to an application's workload: files of its bindings and VCAP_SERVICES.
 
-Any kind with a template of pods takes it; only the fields below are applied, so everything else stays whose
-it was. A SERVICE_BINDING_ROOT that is set is kept, as servicebinding.io wants it
+Uses server-side apply on any kind with a pod template; only the fields below are applied, so other fields
+keep their owners. An existing SERVICE_BINDING_ROOT is kept, as servicebinding.io requires
 (docs/compatibility.md).
 """
 
@@ -31,11 +31,11 @@ _MODE: Final = 0o644
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a workload is given.
+    """Bindings of a workload.
 
-    directories: of a binding below the root → its Secret. containers: only these; none means all.
-    restarted_for: the versions of the Secrets, None where nothing is restarted. incarnation: of the resource
-    that gives it, None for one that an earlier version created.
+    `directories`: directory below the root → Secret. `containers`: only these; empty means all.
+    `restarted_for`: versions of the Secrets, None if nothing is restarted. `incarnation`: of the resource
+    that applies it, None for one of an earlier version.
     """
 
     vcap_secret: str
@@ -47,9 +47,9 @@ class Given:
 
 
 def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bool) -> Problem | None:
-    """Return why a live object can be given nothing, None when it can.
+    """Return why a live object cannot be bound, None if it can.
 
-    takes_files: whether it is given files of bindings, so that its own root counts.
+    `takes_files`: whether it gets files of bindings, so that its own root matters.
     """
     kind = str(live.get("kind"))
     names = {name: one for known in _lists(live).values() for name, one in known.items()}
@@ -68,7 +68,7 @@ def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bo
 
 
 def render(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
-    """Return what to apply to a live object that is fit."""
+    """Return the object to apply to a valid live object."""
     spec: dict[str, Any] = {"volumes": [*_volumes(given)]}
     for key, known in _lists(live).items():
         chosen = [name for name in known if not given.containers or name in given.containers]
@@ -84,7 +84,7 @@ def render(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
 
 
 def is_given(live: Mapping[str, Any], given: Given) -> bool:
-    """Whether a live object that is fit has all that it is given, whatever became of it since."""
+    """Return whether a valid live object still has all its bindings."""
     return _holds(live, render(live, given))
 
 
@@ -97,7 +97,7 @@ def _holds(live: object, wanted: object) -> bool:
 
 
 def nothing(live: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what to apply to take everything back."""
+    """Return the object to apply to remove everything."""
     metadata = live["metadata"]
     named = {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]}
     return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": named}
@@ -108,7 +108,7 @@ def _path(live: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _lists(live: Mapping[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """Return the lists of containers of the pod template, as servicebinding.io maps them by default."""
+    """Return the container lists of the pod template, as servicebinding.io maps them by default."""
     value: Any = live
     for step in (*_path(live), "spec"):
         value = value.get(step) if isinstance(value, dict) else None
@@ -148,11 +148,11 @@ def _container(name: str, live: Mapping[str, Any], given: Given) -> dict[str, An
 
 
 def _own_root(container: Mapping[str, Any]) -> str | None:
-    """Return the root that a container has, empty where it says none literally; None without one."""
+    """Return the root that a container sets, empty if not a literal; None if it sets none."""
     own = {str(one.get("name")): str(one.get("value") or "") for one in container.get("env") or ()}
     return own.get(_ROOT)
 
 
 def _volume(secret: str) -> str:
-    """Return the name of a Secret's volume, which is shorter than a Secret's may be."""
+    """Return the volume name of a Secret, since Secret names can be too long."""
     return f"binding-{hashlib.sha256(secret.encode()).hexdigest()[:16]}"
