@@ -1,4 +1,4 @@
-"""Start the policy pack; what it holds is in `pack`."""
+"""Start the policy pack; its policies are listed in `pack`."""
 
 from pack import POLICIES
 from pulumi_policy import EnforcementLevel, PolicyPack

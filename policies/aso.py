@@ -1,7 +1,7 @@
-"""Credentials of Azure Service Operator: Secrets it reads as they stand, and resources that name one.
+"""Policies for Azure Service Operator: the credential Secrets that it reads, and resources that name one.
 
-ASO checks nothing of this before it is deployed, uses values untrimmed, and never falls back from a broken
-Secret to another (docs/compatibility.md).
+ASO validates none of this at deployment, uses values untrimmed, and never falls back from a broken Secret to
+another one (docs/compatibility.md).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _all_keys_known(secret: Resource) -> bool:
 
 
 def _is_scoped(secret: Resource) -> bool:
-    """Whether ASO would take the Secret for a credential; one that a workload reads lacks a subscription."""
+    """Return whether ASO would treat the Secret as a credential; those for workloads lack a subscription."""
     name, held = secret.text("metadata", "name"), _keys(secret)
     return name != keys.GLOBAL_SETTINGS and (
         name == keys.NAMESPACE_SECRET
@@ -70,7 +70,7 @@ def _is_scoped(secret: Resource) -> bool:
     config={"operatorNamespace": {"type": "string", "default": keys.OPERATOR_NAMESPACE}},
 )
 def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
-    """Refuse settings that are not read, and a Secret that would take over a whole namespace by its name."""
+    """Reject global settings that ASO never reads, and Secrets whose name captures a whole namespace."""
     name, namespace = secret.text("metadata", "name"), secret.text("metadata", "namespace")
     operator = secret.config.get("operatorNamespace", keys.OPERATOR_NAMESPACE)
     if name == keys.GLOBAL_SETTINGS and namespace is not None and namespace != operator:
@@ -89,7 +89,7 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
     fix="add the key; ASO takes no other credential instead of a broken one",
 )
 def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
-    """Refuse what ASO would refuse at every reconcile."""
+    """Reject a credential without the keys that ASO requires at every reconcile."""
     held = _keys(secret)
     if not _is_scoped(secret) or not held or not _all_keys_known(secret):
         return
@@ -110,7 +110,7 @@ def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
     fix="keep the keys of one method: the secret, the certificate, or AUTH_MODE",
 )
 def aso_secret_one_method(secret: Resource) -> Iterator[str]:
-    """Refuse a second method: ASO takes the first in its own order and never tells."""
+    """Reject a second authentication method: ASO silently uses the first in its own order."""
     held = _keys(secret)
     if not _is_scoped(secret):
         return
@@ -127,7 +127,7 @@ def aso_secret_one_method(secret: Resource) -> Iterator[str]:
     fix="leave the key out, or give it its value",
 )
 def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
-    """Refuse empty values: a key that is merely present already decides the method."""
+    """Reject empty values: the mere presence of a key already selects the method."""
     if _is_scoped(secret):
         yield from (f"data.{key} is empty" for key, value in _keys(secret).items() if value in ("", None))
 
@@ -138,7 +138,7 @@ def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
     fix=f"move the key into {keys.GLOBAL_SETTINGS}",
 )
 def aso_secret_no_global_key(secret: Resource) -> Iterator[str]:
-    """Refuse settings that ASO reads at its start only: in a credential it ignores them."""
+    """Reject settings that ASO reads only at startup: in a credential they have no effect."""
     if _is_scoped(secret):
         yield from (f"data.{key} has no effect here" for key in _keys(secret) if _GLOBAL_KEY.fullmatch(key))
 
@@ -159,7 +159,7 @@ def _text(secret: Resource, key: str) -> str | None:
     fix=f"write metadata.annotations and {keys.CREDENTIAL_FROM}",
 )
 def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
-    """Refuse near misses: ASO would silently use the credential of the namespace or the global one."""
+    """Reject misspelled keys: ASO would silently use the namespace's or the global credential."""
     if "annotation" in resource.mapping("metadata"):
         yield "metadata.annotation is not a field of Kubernetes"
     for field in ("annotations", "labels"):
@@ -176,7 +176,7 @@ def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
     fix="give the name of a Secret in the resource's own namespace",
 )
 def aso_annotation_value(resource: Resource) -> Iterator[str]:
-    """Refuse names ASO cannot follow, another namespace's above all."""
+    """Reject names that ASO cannot resolve, especially those in another namespace."""
     name = resource.text("metadata", "annotations", keys.CREDENTIAL_FROM)
     if name is None:
         return
@@ -195,7 +195,7 @@ def aso_annotation_value(resource: Resource) -> Iterator[str]:
     fix="declare the Secret in the resource's namespace, with the three AZURE_… ids",
 )
 def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse a name that leads nowhere: ASO takes no other credential then."""
+    """Reject a reference to a Secret that does not exist: ASO then uses no other credential."""
     made = [(place, one) for one in resources for place in _places(one)]
     declared = {place: one for place, one in made if one.type in SECRETS}
     delivered = {place for place, one in made if one.type not in SECRETS}
@@ -215,7 +215,7 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
 
 
 def _places(resource: Resource) -> Iterator[tuple[Any, Any]]:
-    """Yield namespace and name of the Secret that a resource makes, UNKNOWN where a preview cannot tell."""
+    """Yield namespace and name of the Secrets that a resource creates; UNKNOWN during a preview."""
     for type_, (namespace, *names) in _DELIVERIES.items():
         if resource.is_a(type_):
             said = (_said(resource, path) for path in names)
@@ -235,7 +235,7 @@ def _may_have(secret: Resource, wanted: Collection[str]) -> bool:
 
 
 def _may_be(place: tuple[str, str], other: tuple[Any, Any]) -> bool:
-    """Whether a Secret of which a preview knows only half could be the one at this place."""
+    """Return whether a Secret that a preview knows only in part could be the one at this place."""
     return UNKNOWN in other and all(
         theirs in (UNKNOWN, ours) for ours, theirs in zip(place, other, strict=True)
     )

@@ -1,6 +1,6 @@
-"""Azure's side of workload identity: federated credentials of managed identities, and what they may do.
+"""Policies for workload identity in Azure: federated credentials of managed identities, and their roles.
 
-Azure accepts a wrong issuer, subject or audience, and fails only when a token is asked for
+Azure accepts a wrong issuer, subject or audience, and fails only when a token is requested
 (docs/compatibility.md).
 """
 
@@ -63,7 +63,7 @@ Taken down by each rule that gets its inputs: the outputs lack both.
 
 
 def _to_azure(resource: Resource) -> Iterator[tuple[str, Resource]]:
-    """Yield what Azure is told behind the path to it, once a preview knows it: ASO has it in a spec."""
+    """Yield the properties sent to Azure with their path prefix, once known; ASO has them in `spec`."""
     if not resource.is_a("kubernetes:*"):
         yield "", resource
     elif resource.is_known("spec"):
@@ -71,7 +71,7 @@ def _to_azure(resource: Resource) -> Iterator[tuple[str, Resource]]:
 
 
 def _taken_down(federation: Resource) -> Iterator[tuple[str, Resource]]:
-    """Yield what Azure is told of a federated credential, whose identity is taken down."""
+    """Yield the properties of a federated credential sent to Azure, and record its identity."""
     group, name = federation.text("resourceGroupName"), federation.text("resourceName")
     _OWNERS[federation.urn] = None if group is None or name is None else (group.lower(), name.lower())
     yield from _to_azure(federation)
@@ -84,7 +84,7 @@ def _taken_down(federation: Resource) -> Iterator[tuple[str, Resource]]:
     config={"issuers": {"type": "array", "items": {"type": "string"}, "default": []}},
 )
 def azure_federation_issuer(federation: Resource) -> Iterator[str]:
-    """Refuse an issuer no token has, or one that is not the environment's, where its file lists them."""
+    """Reject an invalid issuer, or one that the environment's file, if it lists issuers, does not list."""
     for place, one in _taken_down(federation):
         issuer, issuers = one.text("issuer"), one.config.get("issuers", [])
         if not one.inputs.keys() & {"issuer", "issuerFromConfig"}:
@@ -101,7 +101,7 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
     fix=f"write {SUBJECT}NAMESPACE:NAME",
 )
 def azure_federation_subject(federation: Resource) -> Iterator[str]:
-    """Refuse a subject no ServiceAccount has; there are no wildcards."""
+    """Reject a subject that is not one ServiceAccount; Azure supports no wildcards."""
     for place, one in _taken_down(federation):
         subject = one.inputs.get("subject")
         if subject is UNKNOWN or "subjectFromConfig" in one.inputs:
@@ -117,7 +117,7 @@ def azure_federation_subject(federation: Resource) -> Iterator[str]:
     fix=f"write audiences: [{AUDIENCE}]",
 )
 def azure_federation_audience(federation: Resource) -> Iterator[str]:
-    """Refuse any other audience: the exchange would refuse every token."""
+    """Reject any other audience: the token exchange would reject every token."""
     for place, one in _taken_down(federation):
         audiences = one.inputs.get("audiences")
         if audiences is not UNKNOWN and audiences not in ([AUDIENCE], [UNKNOWN]):
@@ -130,7 +130,7 @@ def azure_federation_audience(federation: Resource) -> Iterator[str]:
     fix="spread the ServiceAccounts over more identities",
 )
 def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse what Azure refuses only while the update is under way."""
+    """Reject too many federated credentials; Azure would reject them only during the update."""
     seen: Counter[_Owner] = Counter()
     for owner, place, one in _federations(resources):
         seen[owner] += 1
@@ -145,7 +145,7 @@ def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[t
     fix="drop one of the two federated credentials",
 )
 def azure_identity_federation_unique(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse a second credential for the same pair, which Azure answers with a conflict."""
+    """Reject a second credential for the same issuer and subject: Azure answers with a conflict."""
     seen: set[tuple[_Owner, str, str]] = set()
     for owner, place, one in _federations(resources):
         issuer, subject = one.text("issuer"), one.text("subject")
@@ -157,7 +157,7 @@ def azure_identity_federation_unique(resources: Sequence[Resource]) -> Iterator[
 
 
 def _federations(resources: Sequence[Resource]) -> Iterator[tuple[_Owner, str, Resource]]:
-    """Yield each federated credential behind its identity, if that is known or declared, and its path."""
+    """Yield identity, path prefix and content of each federated credential whose identity is known."""
     identities = {one.urn for one in resources if one.is_a(*_IDENTITIES)}
     for one in resources:
         if not one.is_a(*_FEDERATIONS):
@@ -188,7 +188,7 @@ def _owner_in_cluster(federation: Resource) -> str | None:
     fix="set principalType to ServicePrincipal; left out, the SDK makes it User",
 )
 def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
-    """Refuse the SDK's default: a new identity is then looked for among people, and often not found."""
+    """Reject the SDK's default: Azure then looks for a new identity among users, and often fails."""
     given = assignment.inputs.get("principalType")
     if given is not UNKNOWN and given != "ServicePrincipal":
         yield "principalType is not ServicePrincipal"
@@ -200,7 +200,7 @@ def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
     fix="assign the role that the work needs",
 )
 def azure_role_no_owner(grant: Resource) -> Iterator[str]:
-    """Refuse roles that can give themselves every other."""
+    """Reject roles that can grant themselves every other role."""
     for place, one in _to_azure(grant):
         for path in _ROLES:
             role = (one.text(*path) or "").rstrip("/").rpartition("/")[2].lower()
@@ -212,7 +212,7 @@ def azure_role_no_owner(grant: Resource) -> Iterator[str]:
 
 
 def _allows(permission: Resource, action: str) -> bool:
-    """Whether a permission is known to give an action."""
+    """Return whether a permission is known to allow an action."""
     without = permission.items("notActions")
     return (
         permission.is_known("notActions")
@@ -232,7 +232,7 @@ def _covers(patterns: Sequence[Any], action: str) -> bool:
     fix=SCOPE_FIX,
 )
 def azure_role_scope(grant: Resource) -> Iterator[str]:
-    """Refuse what the settings refuse, the whole tenant above all; what ASO finds by name is never that."""
+    """Reject scopes that the settings reject too, especially the whole tenant; named ASO owners are fine."""
     for place, one in _to_azure(grant):
         path = ("owner", "armId") if place else ("scope",)
         scope = one.mapping(*path[:-1]).get(path[-1])

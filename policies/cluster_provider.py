@@ -1,4 +1,4 @@
-"""The Kubernetes provider: its flags decide whether a claim survives an update."""
+"""Policies for the Kubernetes provider, whose flags decide whether a claim survives an update."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _REQUIRED: Final[Mapping[str, bool]] = {
     fix="make providers with components/providers.py, and give every resource one",
 )
 def kubernetes_provider_keeps_claims(provider: Resource) -> Iterator[str]:
-    """Refuse flags under which a Secret loses its claim, or a tenant its own."""
+    """Reject flags with which an update can drop the claim on a Secret or the account of a tenant."""
     for flag, required in _REQUIRED.items():
-        # The SDK sends the flags of a provider as JSON text.
+        # The SDK sends a provider's flags as JSON text.
         given = provider.inputs.get(flag)
         if given is not UNKNOWN and given not in (required, str(required).lower()):
             yield f"{flag} is not {str(required).lower()}"

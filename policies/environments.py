@@ -1,4 +1,4 @@
-"""Limits of an environment, from its file in `policies/config/`; what it leaves out is not limited."""
+"""Limits of an environment, from its file in `policies/config/`; whatever the file omits is not limited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ZONE: Final = re.compile(r"(?<=\d)-[a-z]$")
     config={"allowed": _TEXTS},
 )
 def estate_resource_types(resource: Resource) -> Iterator[str]:
-    """Refuse what is not meant to run here."""
+    """Reject resource types that the environment does not allow."""
     allowed = resource.config.get("allowed", [])
     if allowed and not resource.is_a("pulumi:*", *allowed):
         yield "its type is not allowed"
@@ -40,7 +40,7 @@ def estate_resource_types(resource: Resource) -> Iterator[str]:
     config={"gcp": _TEXTS, "azure": _TEXTS},
 )
 def estate_regions(resource: Resource) -> Iterator[str]:
-    """Refuse other regions, replicas' too; where regions are limited, automatic replication is anywhere."""
+    """Reject regions outside the environment, also for replicas; automatic replication can be anywhere."""
     is_google = resource.is_a("gcp:*")
     allowed = {_region(one) for one in resource.config.get("gcp" if is_google else "azure", [])}
     if not allowed:
@@ -59,7 +59,7 @@ def estate_regions(resource: Resource) -> Iterator[str]:
 
 
 def _region(name: str) -> str:
-    """Azure takes `West Europe` for `westeurope`; a zone of Google's is its region's, `europe-west1-b`."""
+    """Return a region for comparison: Azure accepts `West Europe`; Google has zones (`europe-west1-b`)."""
     return _ZONE.sub("", name.rpartition("/")[2].replace(" ", "").lower())
 
 
@@ -70,7 +70,7 @@ def _region(name: str) -> str:
     config={"allowed": _TEXTS},
 )
 def estate_account_types(claim: Resource) -> Iterator[str]:
-    """Refuse a claim on a kind of account that is kept for another environment."""
+    """Reject a claim for an account type that is reserved for another environment."""
     allowed, type_ = claim.config.get("allowed", []), claim.text("type")
     if allowed and type_ is not None and not any(fnmatchcase(type_, one) for one in allowed):
         yield "type is not offered by the environment"
@@ -83,7 +83,7 @@ def estate_account_types(claim: Resource) -> Iterator[str]:
     fix="add accounts, or clean or release some; or leave out `required`, and the update goes on without it",
 )
 def estate_required_claims_served(claim: Resource) -> Iterator[str]:
-    """Tell of a claim that was foretold to fail the update."""
+    """Report a claim that is expected to fail the update."""
     if claim.inputs.get("doomed"):
         yield "the update is expected to fail here; the preview says why"
 
@@ -98,7 +98,7 @@ def estate_required_claims_served(claim: Resource) -> Iterator[str]:
     },
 )
 def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse the claims beyond the limit, each by itself."""
+    """Reject each claim beyond the limit of its tenant."""
     claimed: Counter[str] = Counter()
     for one in resources:
         tenant = one.text("tenant")
@@ -123,7 +123,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
     },
 )
 def estate_owner_labels(resource: Resource) -> Iterator[str]:
-    """Refuse what no one could be asked about."""
+    """Reject resources without the labels that name an owner."""
     may_be_any = resource.is_a(*_LABELLED)
     wanted = [
         label
@@ -131,7 +131,7 @@ def estate_owner_labels(resource: Resource) -> Iterator[str]:
         if resource.is_a(type_) and (may_be_any or not type_.startswith("*"))
         for label in labels
     ]
-    # Where none is wanted it looks at nothing: what stands in for a secret could not be judged.
+    # If no label is required, nothing is read: a placeholder for a secret could not be judged.
     held = next((one for path in _LABELS if wanted and (one := _held(resource, path)) is not None), {})
     for label in wanted:
         if held is not UNKNOWN and held.get(label) in ("", None):
@@ -139,7 +139,7 @@ def estate_owner_labels(resource: Resource) -> Iterator[str]:
 
 
 def _held(resource: Resource, path: tuple[str, ...]) -> Any:
-    """Return the labels at a path, UNKNOWN, or None where there are none: tags in a list are none."""
+    """Return the labels at a path; UNKNOWN, or None without labels: a list of tags does not count."""
     if not resource.is_known(*path):
         return UNKNOWN
     held = resource.mapping(*path[:-1]).get(path[-1])

@@ -1,4 +1,4 @@
-"""Google Cloud: pull secrets of clusters in Secret Manager, and who may do what."""
+"""Policies for Google Cloud: pull secrets of clusters in Secret Manager, and IAM grants."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _is_pull_secret(secret: Resource) -> bool:
     fix="name it hyperfleet-ID-pull-secret, with the id that label cluster-id has",
 )
 def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
-    """Refuse a name under which HyperFleet looks for another cluster's secret."""
+    """Reject a name under which HyperFleet looks for another cluster's pull secret."""
     cluster, found = secret.text("labels", _CLUSTER_ID), _PULL_SECRET.fullmatch(secret.text("secretId") or "")
     if found is not None and cluster is not None and found[1] != cluster:
         yield f"secretId is that of another cluster than labels.{_CLUSTER_ID}"
@@ -63,7 +63,7 @@ def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
     fix=f"set {', '.join(f'{key}={value}' for key, value in SAME_FOR_ALL.items())} and {_CLUSTER_ID}",
 )
 def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
-    """Refuse a secret without a known owner."""
+    """Reject a pull secret without the labels that identify its owner."""
     if not _is_pull_secret(secret) or secret.inputs.get("labels") is UNKNOWN:
         return
     labels = secret.mapping("labels")
@@ -81,7 +81,7 @@ def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
     config={"policy": {"type": "string", "enum": ["automatic", "user-managed"]}},
 )
 def gcp_secret_replication(secret: Resource) -> Iterator[str]:
-    """Refuse what cannot be changed later: the replication of a secret is settled when it is made."""
+    """Reject a wrong replication policy, which cannot be changed after the secret is created."""
     if not all(secret.is_known("replication", way) for way in _WAYS):
         return
     ways = [way for way in _WAYS if secret.mapping("replication").get(way) is not None]
@@ -105,14 +105,14 @@ def gcp_secret_replication(secret: Resource) -> Iterator[str]:
     config={"required": {"type": "boolean", "default": False}},
 )
 def gcp_secret_deletion_protection(secret: Resource) -> Iterator[str]:
-    """Refuse a secret that a slip can delete with all its versions."""
+    """Reject a secret that can be deleted by mistake with all its versions."""
     given = secret.inputs.get("deletionProtection")
     if secret.config.get("required") and given is not UNKNOWN and given is not True:
         yield "deletionProtection is not true"
 
 
 def _marked(version: Resource) -> Mapping[str, Any] | None:
-    """Mark the payload; one that travels marked is left as it is."""
+    """Return the inputs with the payload marked as secret; None if it already is."""
     payloads = {key: Secret(version.inputs[key]) for key in _payloads_in_plain(version)}
     return {**version.inputs, **payloads} if payloads else None
 
@@ -131,7 +131,7 @@ def _payloads_in_plain(version: Resource) -> list[str]:
     marks=True,
 )
 def gcp_secret_version_marked(version: Resource) -> Iterator[str]:
-    """Refuse a payload that the state, the diff and the log would show."""
+    """Reject a payload that would appear in state, diff and logs."""
     yield from (f"{key} is not marked as secret" for key in _payloads_in_plain(version))
 
 
@@ -141,7 +141,7 @@ def gcp_secret_version_marked(version: Resource) -> Iterator[str]:
     fix="name the people or service accounts that do the work",
 )
 def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
-    """Refuse a grant that cannot be taken back from those who used it."""
+    """Reject a public grant: access that was used cannot be taken back."""
     yield from (f"{path} is everybody" for path, _, member in _grants(grant) if member in _EVERYBODY)
     for place, one in (
         ("", grant),
@@ -164,7 +164,7 @@ def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
     fix="give it the narrowest role of what it works with, such as roles/secretmanager.secretAccessor",
 )
 def gcp_iam_no_broad_role(grant: Resource) -> Iterator[str]:
-    """Refuse roles that cover services the workload never uses, or let it give roles itself."""
+    """Reject roles that cover unrelated services, or let a workload grant roles itself."""
     told: set[str] = set()
     for path, role, member in _grants(grant):
         if member.startswith(_WORKLOAD) and _is_broad(role) and path not in told:
@@ -177,7 +177,7 @@ def _is_broad(role: str) -> bool:
 
 
 def _grants(grant: Resource) -> Iterator[tuple[str, str, str]]:
-    """Yield path, role and member of each grant; what a preview does not know is left out."""
+    """Yield path, role and member of each grant; grants that are unknown during a preview are omitted."""
     for path, binding in _bindings(grant):
         members = [("member", binding.inputs.get("member"))]
         if "members" in binding.inputs:
@@ -202,5 +202,5 @@ def _bindings(grant: Resource) -> Iterator[tuple[str, Resource]]:
 
 
 def _in_lower_case(members: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object as the provider, written in Go, reads it: the case of its keys does not count."""
+    """Return an object with keys in lower case: the provider, written in Go, ignores their case."""
     return {key.casefold(): value for key, value in members}

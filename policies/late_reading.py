@@ -1,10 +1,10 @@
-"""Lets the host read what is judged once, when a policy looks into it, and ask policies of its type alone.
+"""Makes the policy host read properties lazily, and only call policies for the type of a resource.
 
-A pack of 50 policies has the properties of a resource, and the whole configuration of its provider, turned
-into dicts 50 times, most of them for policies of other types. The configuration of the stack is read twice
-for each resource, for policies that ask Pulumi for it: none of these does. A remedy may change what it is
-given, so it is given its own. The host tells checks nothing of marks, which are in the same message; who
-looks for them finds them there.
+The host converts all properties of a resource, and the whole configuration of its provider, to dicts for each
+of 50 policies, most of them for other types. It also reads the stack's configuration twice for each resource,
+for policies that ask Pulumi for it; none here does. Remedies may change their arguments, so each gets a copy.
+The host hides from checks which values are secret, though the same message says so; they can be read from it
+here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNKNOWN_TEXTS: Final = frozenset(text for name, text in vars(proxy).items() if n
 
 
 class _Unknown:
-    """A value that only the update knows; it is not a string, no number and empty."""
+    """A value that is known only during the update; it equals no string or number, and is empty."""
 
     def __bool__(self) -> bool:
         return False
@@ -43,7 +43,7 @@ UNKNOWN: Final = _Unknown()
 
 
 class Late:
-    """Properties as the host hands them to a policy, read from their message once one looks."""
+    """Properties as the host passes them to a policy, read from their message on first access."""
 
     def __init__(self, message: Struct) -> None:
         self.message = message
@@ -51,7 +51,7 @@ class Late:
 
     @cached_property
     def kind(self) -> tuple[str | None, str | None]:
-        """The `apiVersion` and `kind` that are known, by which an object of Kubernetes says what it is."""
+        """The known `apiVersion` and `kind`, which tell the type of a Kubernetes object."""
         return self._text("apiVersion"), self._text("kind")
 
     def _text(self, key: str) -> str | None:
@@ -61,34 +61,34 @@ class Late:
 
     @cached_property
     def plain(self) -> Mapping[str, Any]:
-        """The properties as checks get them: without marks, and UNKNOWN where only the update knows.
+        """The properties for checks: secrets unmarked, and UNKNOWN for values known only in the update.
 
-        All checks are given the same; what one looks into that cannot be read is noted in `touched`.
+        All checks share this object; access to a part that cannot be read is recorded in `touched`.
         """
         return plain(deserialize_properties(MessageToDict(self.message)), self.touched)
 
     @property
     def marked(self) -> Mapping[str, Any]:
-        """The properties as the host hands them to a remedy, what is secret inside `Secret`."""
+        """The properties as the host passes them to a remedy, with secrets inside `Secret`."""
         return with_secrets(deserialize_properties(MessageToDict(self.message), proxy_secrets=True))
 
     def copy(self) -> dict[str, Any]:
-        """Return what an environment says to a policy, which the host reads from a message as well."""
+        """Return an environment's configuration of a policy, which the host also reads from a message."""
         return MessageToDict(self.message)
 
 
 def known_text(value: Any) -> str | None:
-    """Return a text, marked or not; None for what is unknown or no text."""
+    """Return a text, secret or not; None if it is unknown or not a text."""
     text = value.value if isinstance(value, Secret) else value
     return text if isinstance(text, str) and text not in UNKNOWN_TEXTS else None
 
 
 class Touched(list[None]):
-    """Not empty once a rule has looked into what cannot be read: then it did not decide."""
+    """Not empty once a rule accessed a part that cannot be read, so that its result does not count."""
 
 
 class _Sealed(dict[str, Any]):
-    """An object in which something stands in for what is unknown; it notes who looks into it."""
+    """An object with placeholders for unknown values, which records each access."""
 
     def __init__(self, items: Mapping[str, Any], touched: Touched) -> None:
         super().__init__(items)
@@ -108,7 +108,7 @@ for _method in ("__getitem__", "__contains__", "__iter__", "get", "items", "keys
 
 
 def plain(value: Any, touched: Touched) -> Any:
-    """Put UNKNOWN for what is unknown; what holds unseen secrets notes in `touched` who looks into it."""
+    """Replace unknown values by UNKNOWN; access to objects with hidden secrets is recorded in `touched`."""
     if isinstance(value, dict):
         found = {key: plain(item, touched) for key, item in value.items()}
         sealed = any(hides(each) for pair in found.items() for each in pair if isinstance(each, str))
@@ -119,11 +119,11 @@ def plain(value: Any, touched: Touched) -> Any:
 
 
 def with_secrets(value: Any) -> Any:
-    """Turn what the host passes to a remedy into plain dicts and lists, with secrets inside `Secret`."""
+    """Convert the host's arguments of a remedy to plain dicts and lists, with secrets inside `Secret`."""
     if isinstance(value, Secret):
         return Secret(with_secrets(value.value))
     if isinstance(value, Mapping):
-        # Through its items, the host's proxy would hand out secrets unmarked.
+        # The items of the host's proxy would be secrets without their mark.
         held = value if isinstance(value, dict) else value["__target"]
         return {key: with_secrets(item) for key, item in held.items()}
     if isinstance(value, list):
@@ -141,7 +141,7 @@ _LATELY: Final = _Lately()
 
 
 def _late(message: Struct) -> Late:
-    """Return what was made of this very message for the policy before, or make it."""
+    """Return the properties already created from this message for an earlier policy, or create them."""
     found = _LATELY.found.get(id(message))
     if found is None:
         found = _LATELY.found[id(message)] = Late(message)
@@ -157,17 +157,17 @@ def _proxied(props: Any) -> Any:
 
 
 class TypedPolicy(ResourceValidationPolicy):
-    """A policy that says of which types the resources are that it judges."""
+    """A policy that declares the types of the resources that it judges."""
 
     def __init__(self, types: Sequence[str], *given: Any, **named: Any) -> None:
-        """Take what any policy takes, and the types; a `*` in one stands for anything."""
+        """Create the policy for these types, in which `*` matches anything."""
         super().__init__(*given, **named)
         self.types = tuple(types)
 
 
 @lru_cache(maxsize=4096)
 def resource_type(called: str, version: str | None, kind: str | None) -> str:
-    """Return what a resource is: an object of Kubernetes is what its inputs say, whatever it is called."""
+    """Return a resource's type; that of a Kubernetes object comes from its inputs, not from its token."""
     if version is None or kind is None or not called.startswith("kubernetes:"):
         return called
     meant = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
@@ -176,7 +176,7 @@ def resource_type(called: str, version: str | None, kind: str | None) -> str:
 
 @lru_cache(maxsize=4096)
 def is_one_of(type_: str, types: tuple[str, ...]) -> bool:
-    """Whether a type is one of these; a `*` in one stands for anything."""
+    """Return whether a type matches one of the patterns, in which `*` stands for anything."""
     return any(fnmatchcase(type_, one) for one in types)
 
 
@@ -188,7 +188,7 @@ def _of_other_types(policies: tuple[Policy, ...], type_: str) -> Sequence[TypedP
 def _by_type(
     answer: Callable[..., Any], is_asked: Callable[[EnforcementLevel, TypedPolicy], bool]
 ) -> Callable[..., Any]:
-    """Have the host say of policies of other types that they do not apply, without a call to each."""
+    """Make the host report policies for other types as not applicable without calling them."""
 
     def answer_by_type(own: Any, request: Any, context: Any) -> Any:
         type_ = resource_type(request.type, *_late(request.properties).kind)
@@ -211,7 +211,7 @@ def _configure_nothing(_: Any) -> None: ...
 
 
 def read_late() -> None:
-    """Have the host of this process read late from now on, and judge by type."""
+    """Make the host of this process read properties lazily and select policies by type."""
     host: Any = policy
     host.json_format = SimpleNamespace(MessageToDict=_late)
     host.deserialize_properties = _deserialized

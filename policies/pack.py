@@ -1,6 +1,6 @@
-"""Every policy of the pack, in the order in which they judge: by subject, and as they stand in its file.
+"""Every policy of the pack in evaluation order: by subject, then as in its file.
 
-What takes them has the host of this process read late, without which it shows no marks of secrets.
+Importing it makes the host of this process read lazily, without which it hides which values are secret.
 """
 
 from __future__ import annotations

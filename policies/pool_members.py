@@ -1,4 +1,4 @@
-"""Members of an account pool: Secrets that carry an account's id, a hyperscaler type or an owner."""
+"""Policies for members of an account pool: Secrets with an account's ID, a hyperscaler type or an owner."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _PROTOCOL: Final = (
 
 
 def pool_section(config: Mapping[str, str]) -> Resource | None:
-    """Return what the configuration of a stack says of its pool, None if it says nothing."""
+    """Return the pool section of a stack's configuration, or None without one."""
     try:
         section = json.loads(config["credfleet:accountPool"])
     except (KeyError, ValueError):
@@ -100,13 +100,13 @@ def _is_member(secret: Resource) -> bool:
     fix=f"label it {HYPERSCALER_TYPE} with one of {', '.join(HYPERSCALERS)}, _<region> behind it or not",
 )
 def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
-    """Refuse an account of a type that no slot claims: it is never claimed and never missed."""
+    """Reject an account of a type that no slot claims: it would never be claimed, nor missed."""
     labels, key = secret.mapping("metadata", "labels"), _type_label()
     path = f"metadata.labels.{key}"
     if not _is_member(secret):
         return
     if key not in labels and secret.is_known("metadata", "labels"):
-        # A program without this section may call it otherwise; what it says is the same.
+        # A program without this section may use another label key; only its value is compared.
         if _section() is not None or all(
             isinstance(value, str) and not hyperscaler_of(value) for value in labels.values()
         ):
@@ -120,7 +120,7 @@ def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
 
 
 def _is_remembered(secret: Resource, key: str) -> bool:
-    """Whether the program gives this key to an account whose Secret was lost, and says so; or may do both."""
+    """Return whether the program may restore this key on an account whose Secret was lost."""
     is_given = key in (*keys.REMEMBERED_LABELS, *keys.REMEMBERED_ANNOTATIONS)
     path = ("metadata", "annotations", keys.REMEMBERED)
     return is_given and (secret.text(*path) == "true" or not secret.is_known(*path))
@@ -132,7 +132,7 @@ def _is_remembered(secret: Resource, key: str) -> bool:
     fix="leave the key out of the program; `credfleet pool` changes it safely",
 )
 def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
-    """Refuse a declared state or token: every update would put it back over a live claim."""
+    """Reject a declared state or token: every update would overwrite a live claim with it."""
     for field in ("labels", "annotations"):
         for key in secret.mapping("metadata", field):
             if key in _PROTOCOL and not _is_remembered(secret, key):
@@ -145,7 +145,7 @@ def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
     fix=f"leave {TENANT_NAME} out and claim the account, or set `tenant` in accountPool.members",
 )
 def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
-    """Refuse a declared owner: it is no claim, so nothing says who uses the account or frees it."""
+    """Reject a declared owner: it is not a claim, so nothing records the holder or releases the account."""
     labels, annotations = secret.mapping("metadata", "labels"), secret.mapping("metadata", "annotations")
     key, brought = _owner_label(), annotations.get(BRING_YOUR_OWN)
     path = f"metadata.labels.{key}"
@@ -165,7 +165,7 @@ def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
     fix=f"remove the annotation {_PATCH_FORCE}; a conflict on a member is a claim that wants to stay",
 )
 def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
-    """Refuse forced server-side apply: it turns first-writer-wins into last-writer-wins."""
+    """Reject forced server-side apply: the last writer would win instead of the first."""
     if _is_member(secret) and _PATCH_FORCE in secret.mapping("metadata", "annotations"):
         yield f"metadata.annotations.{_PATCH_FORCE} is set"
 
@@ -177,7 +177,7 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
     level=EnforcementLevel.ADVISORY,
 )
 def kubernetes_pool_member_key_lives(secret: Resource) -> Iterator[str]:
-    """Tell of a credential that no new holder gets, or that its tenant is about to lose."""
+    """Report a credential that no new holder gets, or that its tenant is about to lose."""
     path = ("annotations",) if secret.type == _MEMBERS else ("metadata", "annotations")
     ends, section = secret.mapping(*path).get(EXPIRES_AT), _section()
     notice = period((section and section.text("keyNotice")) or NOTICE)
@@ -192,7 +192,7 @@ def kubernetes_pool_member_key_lives(secret: Resource) -> Iterator[str]:
     fix="move the workload to its own namespace, and copy its account there with `deliverTo`",
 )
 def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse pods beside the accounts: a pod there can mount every credential."""
+    """Reject pods in the namespace of the accounts: they could mount every credential."""
     section = _section()
     claims_elsewhere = section is not None and section.mapping("from").get("cluster")
     theirs = () if claims_elsewhere else _OF_POOLS
@@ -204,7 +204,7 @@ def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Ite
 
 
 def _pool(resource: Resource, theirs: Sequence[str]) -> str | None:
-    """Return the namespace of the pool that a resource is of. theirs: types that name another's."""
+    """Return the namespace of a resource's pool. theirs: further types that name their pool."""
     if resource.type in (_MEMBERS, *theirs):
         return resource.text("namespace")
     is_member = resource.type in SECRETS and _is_member(resource)

@@ -1,4 +1,4 @@
-"""What anybody with a look at the cluster can read: ConfigMaps, annotations, environments of containers."""
+"""Policies for data that anyone can read: ConfigMaps, annotations, environment variables of containers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _LINE: Final = re.compile(
 """A line of variables or of properties; code is written otherwise."""
 
 _NO_CREDENTIAL: Final = re.compile(
-    r"\$\(.*\)|\$\{\w+\}|\$\w+|\{\{.*\}\}|<[^>]*>"  # what is put in its place later
-    r"|(/[\w.@-]+){2,}"  # where it is
+    r"\$\(.*\)|\$\{\w+\}|\$\w+|\{\{.*\}\}|<[^>]*>"  # placeholders that are replaced later
+    r"|(/[\w.@-]+){2,}"  # file paths
     r"|(?i:yes|no|true|false|on|off|none|null|enabled|disabled|required|optional)|",
     re.DOTALL,
 )
@@ -49,7 +49,7 @@ _NO_CREDENTIAL: Final = re.compile(
     fix="put it into a Secret and refer to it, and rotate it if it was ever deployed",
 )
 def kubernetes_readable_no_credential(kubernetes_object: Resource) -> Iterator[str]:
-    """Refuse credentials where no reader is kept from them, and where logs and diffs show them."""
+    """Reject credentials in data that is open to every reader, and that logs and diffs show."""
     for path, shown in _shown("", kubernetes_object.inputs):
         yield from _telling(path, shown)
     if kubernetes_object.type in _CONFIG_MAPS:
@@ -85,7 +85,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _shown(path: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Find the annotations, and the variables of all containers, however deep the kind keeps its pods."""
+    """Yield annotations and containers' variables with their paths, wherever the kind has its pods."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _shown(f"{path}[{index}]", item)

@@ -1,4 +1,4 @@
-"""Roles and their bindings: rights on Secrets are as narrow as the work that needs them."""
+"""Policies for Roles and bindings, which keep rights on Secrets to what is needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _touches_secrets(rule: Resource) -> bool:
     fix="name the API groups, resources and verbs the work needs",
 )
 def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
-    """Refuse wildcards: they also give what is invented tomorrow."""
+    """Reject wildcards: they also grant what is added in the future."""
     for index, rule in role.objects("rules"):
         for key in ("apiGroups", "resources", "verbs"):
             if _touches_secrets(rule) and "*" in _words(rule, key):
@@ -64,7 +64,7 @@ def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
     fix="use a Role in the namespace that needs it, or name the Secrets under resourceNames",
 )
 def kubernetes_role_no_cluster_wide_secrets(role: Resource) -> Iterator[str]:
-    """Refuse a right that is every credential of the fleet."""
+    """Reject rights to read the Secrets of all namespaces."""
     for index, rule in role.objects("rules"):
         if _touches_secrets(rule) and _reads_unnamed(rule):
             yield f"rules[{index}] reads Secrets in every namespace"
@@ -78,7 +78,7 @@ def kubernetes_role_no_cluster_wide_secrets(role: Resource) -> Iterator[str]:
 
 
 def _reads_unnamed(rule: Resource) -> bool:
-    """Whether a rule reads objects of all names: the API server takes the name in a list for empty."""
+    """Return whether a rule reads objects of any name; in list requests, the name is empty."""
     names = rule.items("resourceNames")
     if not rule.is_known("resourceNames") or (names and "" not in names):
         return False
@@ -86,7 +86,7 @@ def _reads_unnamed(rule: Resource) -> bool:
 
 
 def _selects(selector: Resource, labels: Mapping[str, str]) -> bool:
-    """Whether a selector is known to select what has these labels."""
+    """Return whether a selector is known to match these labels."""
     return (
         selector.is_known("matchLabels")
         and selector.is_known("matchExpressions")
@@ -117,7 +117,7 @@ def _holds(requirement: Any, labels: Mapping[str, str]) -> bool:
     fix="bind the users, groups or ServiceAccounts that do the work to a Role made for it",
 )
 def kubernetes_binding_not_for_everybody(binding: Resource) -> Iterator[str]:
-    """Refuse a Role for all: who may read credentials is named."""
+    """Reject a binding for everybody: readers of credentials must be named."""
     for index, subject in binding.objects("subjects"):
         name = subject.text("name") or ""
         if name in _EVERYBODY or name.startswith("system:serviceaccounts:"):
@@ -132,7 +132,7 @@ def kubernetes_binding_not_for_everybody(binding: Resource) -> Iterator[str]:
     fix="make a ServiceAccount for the work, and bind that",
 )
 def kubernetes_binding_not_for_default_account(binding: Resource) -> Iterator[str]:
-    """Refuse rights that come with merely running in a namespace."""
+    """Reject rights that every workload of a namespace gets by default."""
     for index, subject in binding.objects("subjects"):
         kind, name = subject.text("kind"), subject.text("name") or ""
         if (kind, name) == ("ServiceAccount", "default") or (

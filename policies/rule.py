@@ -1,7 +1,7 @@
-"""What a rule is: a function from what is declared to what is wrong with it, made a policy with a level.
+"""Rules: functions from declared properties to violations, which are turned into policies with a level.
 
-A policy has its function's name, with dashes: `aso_secret_one_method` is `aso-secret-one-method`. What a
-preview does not know becomes UNKNOWN and is judged at the update; it does not silence the rest of its rule.
+A policy is named after its function, with dashes: `aso_secret_one_method` is `aso-secret-one-method`. Values
+unknown during a preview are UNKNOWN and judged in the update; the rest of the rule still applies.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource as a rule sees it: its type, and its properties by their names on the wire, in plaintext.
+    """A resource as a rule sees it: its type and its properties, named as on the wire, in plaintext.
 
-    inputs: for a rule over the stack these are the outputs. They repeat the inputs, but for those of
-    azure-native that form an id. config: what the environment's file says to this rule. sources: for a rule
-    over the stack, property → URNs of the resources whose outputs it is made of.
+    inputs: in a stack rule these are the outputs, which repeat the inputs except those of azure-native that
+    form an ID. config: the environment's configuration of this rule. sources: in a stack rule, the URNs of
+    the resources from whose outputs each property is made.
     """
 
     type: str
@@ -47,30 +47,30 @@ class Resource:
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     def mapping(self, *path: str) -> Mapping[str, Any]:
-        """Look up an object in the inputs; absent, unknown and of another kind all count as empty."""
+        """Return the object at a path of the inputs; empty if absent, unknown or not an object."""
         value: Any = self.inputs
         for step in path:
             value = value.get(step) if isinstance(value, dict) else None
         return value if isinstance(value, dict) else {}
 
     def items(self, *path: str) -> Sequence[Any]:
-        """Look up a list in the inputs, with the same leniency."""
+        """Return the list at a path of the inputs; empty if absent, unknown or not a list."""
         value = self.mapping(*path[:-1]).get(path[-1])
         return value if isinstance(value, list) else []
 
     def objects(self, *path: str) -> Iterator[tuple[int, Resource]]:
-        """Yield place and content of each object in a list of the inputs."""
+        """Yield index and content of each object in a list of the inputs."""
         for index, value in enumerate(self.items(*path)):
             if isinstance(value, dict):
                 yield index, replace(self, inputs=cast("dict[str, Any]", value))
 
     def text(self, *path: str) -> str | None:
-        """Look up a text in the inputs; None when it is absent, unknown or no text."""
+        """Return the text at a path of the inputs; None if absent, unknown or not a text."""
         value = self.mapping(*path[:-1]).get(path[-1])
         return value if isinstance(value, str) else None
 
     def is_known(self, *path: str) -> bool:
-        """Whether a preview knows what is there, or that nothing is; asked before anything is missed."""
+        """Return whether the value at a path, or its absence, is known; check before reporting it missing."""
         value: Any = self.inputs
         for step in path:
             value = value.get(step) if isinstance(value, dict) else None
@@ -79,7 +79,7 @@ class Resource:
         return True
 
     def is_a(self, *types: str) -> bool:
-        """Whether the resource is of one of these types; a `*` in one stands for anything."""
+        """Return whether the resource's type matches one of these, in which `*` stands for anything."""
         return is_one_of(self.type, types)
 
 
@@ -103,13 +103,12 @@ def resource_rule(
     remedy: Remedy | None = None,
     marks: bool = False,
 ) -> Callable[[Check], ResourceValidationPolicy]:
-    """Make a policy of a check.
+    """Return a decorator that turns a check into a policy.
 
-    types: of the resources it judges; a `*` stands for anything.
-    fix: what to do about a violation, said with each.
-    config: JSON schema of what an environment may say to the rule, by property.
-    remedy: fixes before the check judges; it runs at level REMEDIATE alone.
-    marks: the check gets inputs as a remedy does, with secrets inside `Secret`.
+    types: of the resources it judges; `*` stands for anything. fix: how to fix a violation, printed with each
+    one. config: JSON schema of the rule's configuration by environments, by property. remedy: fixes inputs
+    before the check; runs only at level REMEDIATE. marks: pass inputs to the check with secrets inside
+    `Secret`, as to a remedy.
     """
     asked = tuple(types)
 
@@ -139,7 +138,7 @@ def resource_rule(
             _name(check),
             description,
             validate=validate,
-            # the host takes the inputs themselves; its type asks for an awaitable of them only
+            # the host accepts the inputs themselves; its type only allows an awaitable
             remediate=cast("ResourceRemediation", remediate) if remedy else None,
             enforcement_level=level,
             remediation_steps=fix,
@@ -157,13 +156,12 @@ def stack_rule(
     config: Mapping[str, Mapping[str, Any]] | None = None,
     components: bool = False,
 ) -> Callable[[StackCheck], StackValidationPolicy]:
-    """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too.
+    """Return a decorator that turns a check of the whole stack, run at the end, into a policy.
 
-    The check gets the resources in one order, by their URNs, so that of two that clash every run names the
-    same one: the order in which they come differs from run to run, and from engine to engine.
-
-    types: of the resources whose properties it reads; all others it gets without.
-    components: it reads what components and the stack itself put out as well, with secrets inside `Secret`.
+    The check gets the resources sorted by URN, so that of two in conflict every run reports the same one:
+    their original order varies between runs and engines. It also runs at the end of a preview. types: of the
+    resources whose properties it reads; the others are passed without theirs. components: pass outputs of
+    components and of the stack as well, with secrets inside `Secret`.
     """
     asked = tuple(types)
 
@@ -187,7 +185,7 @@ def stack_rule(
             ]
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {fix}", urn)
-            for one in resources:  # providers are given the whole configuration, which is not judged
+            for one in resources:  # providers get the whole configuration, which is not judged
                 if lates[one.urn].touched and not one.is_a("pulumi:providers:*"):
                     report_violation(UNDECIDED, one.urn)
 
@@ -208,9 +206,9 @@ def _name(rule: Callable[..., Any]) -> str:
 
 
 def _late(props: Any) -> Late:
-    """Return properties that are read late.
+    """Return properties that are read lazily.
 
-    Raises TypeError where the host was not made to: then it shows no marks.
+    Raises TypeError if the host reads them itself, as it then hides which are secret.
     """
     if not isinstance(props, Late):
         raise TypeError("the host shows no marks: `pack` is to be imported before it judges")
@@ -229,7 +227,7 @@ def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchem
 
 
 def reveal(value: Any) -> Any:
-    """Take the marks of secrets off a value."""
+    """Return a value without the marks of its secrets."""
     if isinstance(value, Secret):
         return reveal(value.value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Secrets of any kind."""
+"""Policies for Secrets of any kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rule import SECRETS, UNKNOWN, Resource, resource_rule, reveal
 
 
 def _as_data(secret: Resource) -> Mapping[str, Any] | None:
-    """Return the same Secret with its texts in base64 under data; a text wins over data of its key."""
+    """Return the Secret with `stringData` encoded into `data`, where it overrides the same keys."""
     texts, data = reveal(secret.inputs.get("stringData")), reveal(secret.inputs.get("data", {}))
     if not isinstance(texts, dict) or not isinstance(data, dict):
         return None
@@ -35,7 +35,7 @@ def _encoded(text: str) -> str:
     remedy=_as_data,
 )
 def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
-    """Refuse stringData: under server-side apply a key removed from it stays live."""
+    """Reject stringData: with server-side apply, a key removed from it stays in the Secret."""
     for key, text in secret.mapping("stringData").items():
         if text is not UNKNOWN and not isinstance(text, str):
             yield f"stringData.{key} is not a string"
@@ -49,6 +49,6 @@ def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
     fix="let pods use projected tokens, and others ask for one with `kubectl create token`",
 )
 def kubernetes_secret_no_lasting_token(secret: Resource) -> Iterator[str]:
-    """Refuse a token that outlives the work it was made for."""
+    """Reject tokens that never expire."""
     if secret.inputs.get("type") == "kubernetes.io/service-account-token":
         yield "type makes a token that never expires"

@@ -1,9 +1,9 @@
-"""A secret inside a text, told by digests alone.
+"""Finds secrets inside texts by their digests only.
 
-A text becomes a row: the digests of its words and signs, one after another. A secret stands in a text where
-its row stands in the text's, so it is found between whatever signs, and with signs of its own; one of its
-words alone is nothing. Blanks, ends of lines and backslashes are in no row: JSON in JSON, or a block of YAML,
-has the row of what is written in it.
+A text becomes a row: the digests of its words and signs in order. A text contains a secret if its row
+contains the secret's row, whatever signs surround the secret or belong to it; a single word of it is no
+match. Whitespace, line breaks and backslashes are ignored, so nested JSON or a YAML block has the row of its
+content.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ _EDGE: Final = bytes(_WIDTH)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What is kept of a secret: its row, and where its longest part is in that, which few others have."""
+    """The stored form of a secret: its row, and the offset of its longest, most distinctive part."""
 
     row: bytes
     longest: int
 
 
 class Digests:
-    """Makes rows under a key that dies with the process."""
+    """Makes rows with a key that exists only in this process."""
 
     def __init__(self) -> None:
-        """Make a key."""
+        """Generate the key."""
         self._key: Final = secrets.token_bytes(32)
 
     def rows(self, text: str) -> Iterator[bytes]:
-        """Yield the row of a text, an edge at each end, and those of whatever is in it in base64."""
+        """Yield the row of a text, with an edge at each end, and those of base64 content in it."""
         for reading in _readings(text):
             yield _EDGE + b"".join(map(self._digest, _parts(reading))) + _EDGE
 
     def trace(self, secret: str, *, whole: bool) -> Trace | None:
-        """Return what is kept of a secret; None of one without a letter or a digit.
+        """Return the stored form of a secret; None if it has no letter or digit.
 
-        whole: one of several words is to be found only where it is all there is, as the beginning of an
-        address is that of many.
+        whole: match several words only as a whole text, like the beginning of an address, which many
+        addresses share.
         """
         parts = _parts(secret)
         if not any(character.isalnum() for part in parts for character in part):
@@ -78,16 +78,16 @@ class Digests:
 
 
 class Traces:
-    """Secrets that are looked for."""
+    """Secrets to search for."""
 
     def __init__(self, traces: Iterable[Trace]) -> None:
-        """Look for these."""
+        """Index the traces by their longest part."""
         self._by_longest: defaultdict[bytes, list[Trace]] = defaultdict(list)
         for trace in traces:
             self._by_longest[trace.row[trace.longest : trace.longest + _WIDTH]].append(trace)
 
     def stand_in(self, row: bytes) -> bool:
-        """Whether one of them stands in a text, given by its row."""
+        """Return whether one of the secrets occurs in a text, given by its row."""
         for place in range(0, len(row), _WIDTH) if self._by_longest else ():
             for trace in self._by_longest.get(row[place : place + _WIDTH], ()):
                 if place >= trace.longest and row.startswith(trace.row, place - trace.longest):
@@ -96,18 +96,18 @@ class Traces:
 
 
 def is_public(text: str) -> bool:
-    """Whether a text is made to be shown: a certificate, or an address without a login or a random word."""
+    """Return whether a text is public: a certificate, or an address without login or random word."""
     shown = _SHOWN.fullmatch(text)
     return shown is not None and (shown["address"] is None or not _RANDOM.search(text))
 
 
 def is_ordinary(text: str) -> bool:
-    """Whether a text is public, or of names such as stand beside a secret: of people, hosts, files, roles."""
+    """Return whether a text is public, or names what is usual beside secrets: users, hosts, files, roles."""
     return is_public(text) or (_NAMES.fullmatch(text) is not None and not _RANDOM.search(text))
 
 
 def decode(text: str) -> str | None:
-    """Return what a text encodes in base64, its padding there or not; None where that is not a string."""
+    """Return what a base64 text encodes, with or without padding; None if that is not a string."""
     bare = text.strip().rstrip("=")
     try:
         return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True).decode()

@@ -1,8 +1,8 @@
-"""Declared secrets: wherever one goes, it goes marked as secret.
+"""Policies that keep declared secrets marked as secret wherever they are used.
 
-What each resource marks is taken down when it is judged. Secrets of the configuration are known from the
-start; what another resource marks is known at the end, in whatever order they are registered. Nothing is kept
-but digests under a key that dies with the process.
+The marked values of each resource are recorded when it is judged. Secrets of the configuration are known from
+the start; those marked by other resources are known at the end, in any order of registration. Only digests
+under a key of this process are kept.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _FIX: Final = "pass on the Output itself or a reference to its Secret, and rotat
 
 
 class Sightings:
-    """Seen so far, by digest: the secrets, and the plain values of each resource with their paths."""
+    """Digests recorded so far: the secrets, and the plain values of each resource with their paths."""
 
     def __init__(self, declared: Iterable[str]) -> None:
-        """Start from the secrets of the configuration."""
+        """Start with the secrets of the configuration."""
         self._digests = Digests()
         self._lock = Lock()
         forms = {form for text in declared for form in _forms_of_declared(text)}
@@ -50,28 +50,28 @@ class Sightings:
         self._marked_anywhere: Traces | None = None
 
     def see(self, urn: str, inputs: Mapping[str, Any]) -> None:
-        """Take down a resource's values, marked and plain."""
+        """Record a resource's values, both secret and plain."""
         marked, plain = self._taken_down(inputs)
         with self._lock:
             self._marked[urn], self._plain[urn] = self._traces(marked, is_ordinary), plain
             self._marked_anywhere = None
 
     def hits(self, urn: str) -> list[str]:
-        """Return the paths at which a secret of the configuration or of the resource itself is plaintext."""
+        """Return the paths at which a secret of the configuration or of the resource is in plaintext."""
         with self._lock:
             seen, own = self._plain.get(urn, ()), Traces(self._marked.get(urn, frozenset()))
             return sorted({*_paths(seen, self._declared), *_paths(seen, own)})
 
     def hits_of_others(self, urn: str) -> list[str]:
-        """Return the other paths at which what is marked by any resource seen so far is in plaintext."""
+        """Return the remaining paths at which a secret of any resource recorded so far is in plaintext."""
         told = self.hits(urn)
         with self._lock:
             return sorted({*_paths(self._plain.get(urn, ()), self._anywhere())}.difference(told))
 
     def hits_in_outputs(self, urn: str, outputs: Mapping[str, Any]) -> list[str]:
-        """Return the paths at which outputs show what is a secret anywhere, and the inputs had not.
+        """Return the paths at which outputs, unlike the inputs, contain any known secret in plaintext.
 
-        What outputs mark is not taken for a secret: they are marked as a whole where a part is one.
+        Secrets in outputs are not recorded: outputs are marked as a whole if a part is secret.
         """
         _, plain = self._taken_down(outputs)
         told = self.hits(urn)
@@ -86,7 +86,7 @@ class Sightings:
         return self._marked_anywhere
 
     def _taken_down(self, properties: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, bytes]]]:
-        """Return what is marked, and the rows of what is plain, but for what Pulumi notes beside them."""
+        """Return the secret values and the rows of the plain ones, except Pulumi's internal properties."""
         marked: list[str] = []
         plain: list[tuple[str, bytes]] = []
         declared = {key: value for key, value in properties.items() if not key.startswith("__")}
@@ -98,7 +98,7 @@ class Sightings:
         return marked, plain
 
     def _named(self, key: str) -> str:
-        """Return what a path has for a key: one that is a secret of the configuration is not shown."""
+        """Return a key as it appears in paths: `*` if it contains a secret of the configuration."""
         rows = self._digests.rows(key) if len(key) >= _SHORTEST_DECLARED else ()
         return "*" if any(map(self._declared.stand_in, rows)) else key
 
@@ -113,7 +113,7 @@ def _paths(seen: Iterable[tuple[str, bytes]], known: Traces) -> Iterator[str]:
 
 
 def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> Iterator[str]:
-    """Find the secrets in a configuration; of an object, the members whose keys tell that they are."""
+    """Yield the secrets of a configuration; of an object, the members whose keys indicate secrets."""
     for key in {_CREDENTIALS, *secret_keys}:
         if key in config:
             yield from _secret_texts(config[key], are_entries=key == _CREDENTIALS)
@@ -132,9 +132,9 @@ def _secret_texts(text: str, *, are_entries: bool = False) -> Iterator[str]:
 def _leaves(
     path: str, value: Any, *, is_secret: bool, named: Callable[[str], str] = str
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yield path, text and mark of every text, and of every key that a path may not show.
+    """Yield path, text and secrecy of every text, and of every key that a path must not show.
 
-    named: what a path has for a key.
+    named: returns a key as it appears in paths.
     """
     if isinstance(value, Secret):
         yield from _leaves(path, value.value, is_secret=True, named=named)
@@ -162,7 +162,7 @@ def _forms_of_declared(secret: str) -> Iterator[str]:
 
 
 def _forms_of_marked(path: str, text: str) -> Iterator[str]:
-    """Yield a text and what it encodes, but no name and no address, as a Secret has beside what is secret."""
+    """Yield a text and what it encodes, without names and addresses, which Secrets contain as well."""
     inner = decode(text) or ""
     is_meant = not is_ordinary(inner) or (_tells(path) and not is_public(inner))
     for form in (text, inner) if is_meant else (text,):
@@ -175,7 +175,7 @@ def _tells(path: str) -> bool:
 
 
 class _OfTheStack:
-    """What was seen so far, with the secrets that the stack declares: the CLI tells them first."""
+    """The values recorded so far, and the secrets in the stack's configuration, which the CLI sends first."""
 
     def __init__(self) -> None:
         self.begin()
@@ -195,7 +195,7 @@ _OF_THE_STACK: Final = _OfTheStack()
     marks=True,
 )
 def secrets_stay_marked(resource: Resource) -> Iterator[str]:
-    """Refuse a secret in plaintext: the state, the diff and the log would show it."""
+    """Reject a secret in plaintext, which state, diff and logs would show."""
     _OF_THE_STACK.sightings.see(resource.urn, resource.inputs)
     yield from (f"{path} is a secret in plaintext" for path in _OF_THE_STACK.sightings.hits(resource.urn))
 
@@ -207,7 +207,7 @@ def secrets_stay_marked(resource: Resource) -> Iterator[str]:
     fix=_FIX,
 )
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse at the end of the preview what cannot be known when a resource is judged alone."""
+    """Reject at the end of a preview the plaintext secrets that no resource alone reveals."""
     for one in resources:
         put_out = _OF_THE_STACK.sightings.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
         for path in (*_OF_THE_STACK.sightings.hits_of_others(one.urn), *put_out):
@@ -215,4 +215,4 @@ def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tu
     for key in plain_logins(STACK_CONFIG.values, STACK_CONFIG.secret_keys) if resources else ():
         yield resources[0].urn, f"{key} of the configuration is a secret in plaintext"
     if resources and any(SEALED in text for text in STACK_CONFIG.values.values()):
-        yield resources[0].urn, COULD_NOT  # a text in plaintext could be what a sealed value holds
+        yield resources[0].urn, COULD_NOT  # plaintext could equal the content of a sealed value

@@ -1,4 +1,4 @@
-"""The configuration of the stack that is judged: the CLI tells it to the host, which drops it."""
+"""The configuration of the judged stack, which the CLI sends to the host, but the host discards."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
 @dataclass(slots=True)
 class StackConfig:
-    """Texts by full key, and the keys of those that are secret; of the environment until the CLI tells."""
+    """Values by full key, and the keys of secret ones; from the environment until the CLI sends them."""
 
     values: Mapping[str, str] = field(default_factory=get_config_env, repr=False)
     secret_keys: Sequence[str] = field(default_factory=get_config_secret_keys_env)
     listeners: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
     def tell(self, values: Mapping[str, str], secret_keys: Sequence[str]) -> None:
-        """Take what the CLI tells, and let what was made of it be made again."""
+        """Store the configuration sent by the CLI, and notify the listeners."""
         self.values, self.secret_keys = values, secret_keys
         for listener in self.listeners:
             listener()
 
     def listen(self) -> None:
-        """Have the host of this process hand on what the CLI tells."""
+        """Make the host of this process pass on the configuration that the CLI sends."""
         servicer: Any = vars(pulumi_policy.policy)["_PolicyAnalyzerServicer"]
         configure = servicer.ConfigureStack
 

@@ -1,6 +1,6 @@
-"""Secret stores that serve more than one namespace: External Secrets Operator's, and those used directly.
+"""Policies for secret stores that serve several namespaces: those of External Secrets Operator, and direct.
 
-The direct back end has no object for a store: each read and push states the one it goes through.
+The direct back end has no store object: each read and push declares its store.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UNFIT: Final = {
     fix="list them under spec.conditions",
 )
 def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
-    """Point out a store that every namespace may use, those made tomorrow too."""
+    """Report a store that every namespace can use, including future ones."""
     path = _spec(store)
     if not path or not store.is_known(*path, "conditions"):
         return
@@ -64,7 +64,7 @@ def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
     fix="write ^ in front and $ behind",
 )
 def stores_regex_anchored(store: Resource) -> Iterator[str]:
-    """Point out expressions that also match inside a name: `prod` serves `not-prod-at-all`."""
+    """Report expressions that also match inside a name: `prod` matches `not-prod-at-all`."""
     path = _spec(store)
     for index, condition in store.objects(*path, "conditions") if path else ():
         for place, regex in enumerate(condition.items("namespaceRegexes")):
@@ -78,7 +78,7 @@ def stores_regex_anchored(store: Resource) -> Iterator[str]:
     fix="name a store of another kind",
 )
 def stores_used_as_they_can(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse reads of what External Secrets Operator only writes, and pushes to what it only reads."""
+    """Reject reads from write-only stores of External Secrets Operator, and pushes to read-only ones."""
     kinds = {
         (one.type.rpartition(":")[2], *(one.text("metadata", each) for each in ("namespace", "name"))): key
         for one in resources
@@ -96,7 +96,7 @@ def stores_used_as_they_can(resources: Sequence[Resource]) -> Iterator[tuple[str
 
 
 def _refs(one: Resource, path: Sequence[str]) -> Iterator[tuple[str, Resource]]:
-    """Yield each reference to a store of what reads or pushes."""
+    """Yield path and content of each reference to a store in a read or push."""
     where = ".".join(path)
     yield f"{where}.secretStoreRef", replace(one, inputs=one.mapping(*path, "secretStoreRef"))
     for index, ref in one.objects(*path, "secretStoreRefs"):
@@ -108,7 +108,7 @@ def _refs(one: Resource, path: Sequence[str]) -> Iterator[tuple[str, Resource]]:
 
 
 def _selects_all(condition: Resource) -> bool:
-    """Whether a condition is known to have a selector that says nothing."""
+    """Return whether a condition is known to have an empty selector."""
     selector = condition.inputs.get("namespaceSelector")
     asked = [condition.mapping("namespaceSelector").get(key) for key in ("matchLabels", "matchExpressions")]
     return isinstance(selector, dict) and all(one is not UNKNOWN and not one for one in asked)
@@ -122,7 +122,7 @@ def _matches_all(regex: str) -> bool:
 
 
 def _is_anchored(regex: str) -> bool:
-    """Whether each alternative says where a name begins and ends."""
+    """Return whether each alternative is anchored at both ends."""
     alternatives: list[list[str]] = [[]]
     depth = 0
     for part in _PARTS.findall(regex):
@@ -135,7 +135,7 @@ def _is_anchored(regex: str) -> bool:
 
 
 def _spec(store: Resource) -> tuple[str, ...]:
-    """Return where the spec of the store is; nowhere for one of a namespace, which no other uses."""
+    """Return the path of the store's spec; empty for a store of one namespace, which no other uses."""
     if not store.is_a(*_DIRECT):
         return ("spec",)
     return ("store", "spec") if store.mapping("store").get("namespace") is None else ()
