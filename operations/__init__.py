@@ -1,1 +1,1 @@
-"""The `credfleet` command: reads a fleet, or runs the cores that the program runs."""
+"""The `credfleet` command, which inspects fleets and calls the same cores as the program."""

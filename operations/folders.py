@@ -1,4 +1,4 @@
-"""Where this project keeps what belongs to its sandbox, its policies and its stacks."""
+"""The locations of a project's sandbox, policies and stacks."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from operations.stack.passphrase import find_passphrase
 
 
 class Folders:
-    """The folder of a Pulumi project (absolute), and the places below it.
+    """The folder of a Pulumi project (absolute), and the paths in it.
 
-    Removing `sandbox` forgets everything.
+    Removing `sandbox` deletes all local state.
     """
 
     def __init__(self, project: Path) -> None:
         self.project = project
         self.sandbox = project / ".sandbox"
         self.control_plane = self.sandbox / "control-plane"
-        self.clouds = self.sandbox / "clouds"  # what cloud services' emulators keep, and their certificate
+        self.clouds = self.sandbox / "clouds"  # data and certificate of the cloud emulators
         self.backend = self.sandbox / "backend"  # in the layout of the Pulumi CLI's file backend
-        self.pulumi_home = self.sandbox / "pulumi"  # PULUMI_HOME: there the CLI finds every provider
+        self.pulumi_home = self.sandbox / "pulumi"  # PULUMI_HOME, where the CLI finds every provider
         self.report = self.sandbox / "report.html"
         self.dev_passphrase = project / "stacks" / "dev" / "passphrase"  # public on purpose
 
     @classmethod
     def find(cls, start: Path) -> Folders:
-        """Return the folders of the project that `start` lies in, as the Pulumi CLI finds it.
+        """Return the folders of the project that contains `start`, found as the Pulumi CLI does.
 
-        Raises CredfleetError `no-project` when there is none.
+        Raises CredfleetError `no-project` if there is none.
         """
         here = start.resolve()
         for folder in (here, *here.parents):
@@ -45,7 +45,7 @@ class Folders:
         )
 
     def clusters(self, stack: str) -> Path:
-        """Return the file that remembers which cluster the resources of a stack are on."""
+        """Return the file that records the cluster of a stack's resources."""
         return self.sandbox / f"{stack}.cluster.json"
 
     @property
@@ -55,16 +55,16 @@ class Folders:
         return (pack,) if (pack / "PulumiPolicy.yaml").is_file() else ()
 
     def policy_config(self, stack: str) -> Path | None:
-        """Return what a stack's environment says to the project's own policy pack, if anything."""
+        """Return the file that configures the project's policy pack for a stack, if it exists."""
         config = self.project / "policies" / "config" / f"{stack}.json"
         return config if config.is_file() else None
 
     def public_passphrase(self, stack: str) -> Path | None:
-        """Return the file of a stack's passphrase if anybody may read it: no stack's but that of `dev`."""
+        """Return the file of a stack's passphrase if it is public, which only that of `dev` is."""
         return self.dev_passphrase if stack == "dev" else None
 
     def is_public_given(self, environment: Mapping[str, str]) -> bool:
-        """Whether the passphrase that the environment gives is that of stack `dev`, wherever it is from."""
+        """Return whether the environment's passphrase is the public one of stack `dev`, from any source."""
         try:
             given = find_passphrase("dev", environment=environment)
         except CredfleetError:
@@ -73,12 +73,12 @@ class Folders:
         return public.is_file() and given == public.read_text(encoding="utf-8").strip()
 
     def existing(self, stack: str) -> Path:
-        """Return the file of what the sandbox's cluster has before the first update of a stack, if any."""
+        """Return the file of objects that the sandbox's cluster has before a stack's first update."""
         return self.project / "stacks" / stack / "existing.yaml"
 
 
 def stack_of(folders: Folders, stack: str, environment: Mapping[str, str] = os.environ) -> StackAtRest:
-    """Read what the files say of a stack of the project; its state is that of PULUMI_BACKEND_URL, if named.
+    """Read a stack of the project from its files; its state is in PULUMI_BACKEND_URL, if set.
 
     Raises CredfleetError as `StackAtRest.find`.
     """
@@ -87,5 +87,5 @@ def stack_of(folders: Folders, stack: str, environment: Mapping[str, str] = os.e
 
 
 def stack_here(stack: str) -> StackAtRest:
-    """Read what the files say of a stack of the project here; raises as `Folders.find` and `stack_of`."""
+    """Read a stack of the project here from its files; raises as `Folders.find` and `stack_of`."""
     return stack_of(Folders.find(Path.cwd()), stack)

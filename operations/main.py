@@ -1,4 +1,4 @@
-"""The `credfleet` command: its tree of commands, each of which is loaded when it is asked for."""
+"""The `credfleet` command: its command tree, whose parts are imported on demand."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OBJECTS: Final = 50_000
 
 
 class _Loaded(Mapping[str, Any]):
-    """The commands by their words, each loaded once, when it is asked for."""
+    """The commands by name, each imported on first access."""
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
@@ -65,14 +65,14 @@ class _Loaded(Mapping[str, Any]):
 
 
 class _Root(ReportingGroup):
-    """The root of the tree, whose help loads nothing of it."""
+    """The root of the command tree, whose help imports none of the commands."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: Any = _Loaded()
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of the commands."""
+        """Write the list of commands."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(word, told) for word, (_, _, told) in _COMMANDS.items()])
@@ -99,13 +99,13 @@ def _root(
     *, version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False
 ) -> None:
     """Make the root a group, although nothing is registered in it."""
-    del version  # the group answers it wherever it stands
+    del version  # the group handles it wherever it stands
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code.
 
-    SIGTERM and SIGHUP stop it as Ctrl-C does, where they are not ignored, as by nohup.
+    SIGTERM and SIGHUP act like Ctrl-C, unless they are ignored, as by nohup.
     """
     gc.set_threshold(_OBJECTS)
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -1,4 +1,4 @@
-"""`credfleet aso`: what Azure Service Operator will make of manifests, before they are applied."""
+"""`credfleet aso`: how Azure Service Operator will treat manifests, before they are applied."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`credfleet aso explain`: which credential each ASO resource will use, and what keeps it from working."""
+"""`credfleet aso explain`: which credential each ASO resource will use, and what prevents it from working."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ _ABSENT: Final = 404
 
 
 def live_secrets(connection: Connection, resources: Iterable[Resource], operator_namespace: str) -> Secrets:
-    """Read what is there of the Secrets that resources and operator look for.
+    """Read the Secrets, as far as they exist, that the resources and the operator refer to.
 
     Raises CredfleetError `not-allowed`, and NoReply.
     """
@@ -54,9 +54,9 @@ def _read(connection: Connection, secret: SecretRef) -> Mapping[str, bytes] | No
 
 
 def read_manifests(files: Iterable[Path]) -> tuple[list[Resource], Secrets]:
-    """Read files, `-` for standard input, and the YAML files of folders: resources in order, and Secrets.
+    """Return the ASO resources, in order, and the Secrets in files, folders of YAML files or stdin (`-`).
 
-    Other objects are passed over. Raises CredfleetError, code `yaml-invalid`, with file and line or object.
+    Ignores other objects. Raises CredfleetError `yaml-invalid` with the file and the line or object.
     """
     resources: list[Resource] = []
     secrets: dict[SecretRef, Mapping[str, bytes]] = {}
@@ -79,16 +79,16 @@ def _each_file(files: Iterable[Path]) -> Iterator[Path]:
 
 
 def operator_of(stack: str) -> Operator:
-    """Return how the operator runs, as a stack says it; raises as `settings_of`."""
+    """Return how the operator runs according to a stack; raises as `settings_of`."""
     section = settings_of(stack).aso_credentials or AsoCredentials()
     return section.operator.as_it_runs(strict=section.operator.strict)
 
 
 def explain_files(files: Sequence[Path], operator: Operator, live: PoolTarget | None) -> CommandResult:
-    """Return what ASO makes of each resource; exit code 1 when it refuses one.
+    """Return how ASO would treat each resource; exit code 1 if it would reject one.
 
-    live: the cluster whose Secrets count instead of those in the files. Raises as `read_manifests`,
-    `live_secrets`, `resolve` and `connect`.
+    live: the cluster whose Secrets replace those in the files. Raises as `read_manifests`, `live_secrets`,
+    `resolve` and `connect`.
     """
     resources, secrets = read_manifests(files)
     if live is not None:

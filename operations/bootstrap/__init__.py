@@ -1,1 +1,1 @@
-"""`credfleet bootstrap`: what the identities of a stack's workflows need, and whether they have it."""
+"""`credfleet bootstrap`: the rights that a stack's workflow identities need, and whether they have them."""

@@ -1,4 +1,4 @@
-"""Whether the identities of a stack have the rights in its cluster that they need, and no other."""
+"""Checks that the identities of a stack have exactly the rights in its cluster that they need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NEVER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One right of one identity."""
+    """A right of an identity, to be checked."""
 
     identity: Identity
     place: str
@@ -40,12 +40,12 @@ class _Asked:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What is allowed, wherever and to whomever."""
+        """The action, regardless of place and identity."""
         return self.right.group, self.right.resource, self.verb
 
     @property
     def text(self) -> str:
-        """What it lets them do."""
+        """A description of the right."""
         where = f"in {self.place}" if self.place != CLUSTER else "in the whole cluster"
         of = f".{self.right.group}" if self.right.group else ""
         named = f" {', '.join(self.right.names)}" if self.right.names else ""
@@ -53,7 +53,7 @@ class _Asked:
 
 
 def check(found: Bootstrap, kubeconfig: Path | None) -> CommandResult:
-    """Ask for each identity of a stack what it lacks, and what it has too much of; exit code 5, or 1."""
+    """Check each identity for missing rights (exit code 5) and excessive ones (exit code 1)."""
     given = found.settings.cluster
     file = str(kubeconfig) if kubeconfig is not None else given.kubeconfig
     connection = reach(ClusterTarget(given.context, file, given.uid), "run again once it does").patient
@@ -96,7 +96,7 @@ def _each(identity: Identity, rights: Rights) -> Iterator[_Asked]:
 
 
 def _too_much(rights: Mapping[Identity, Rights], absent: Collection[str]) -> Iterator[_Asked]:
-    """Yield what an identity is not to have: what only a deployment needs, and what opens everything."""
+    """Yield rights that an identity must not have: those only for deployments, and sweeping ones."""
     deploys = [each for each in _each(Identity.DEPLOY, rights[Identity.DEPLOY]) if not each.right.names]
     for identity in (Identity.PREVIEW, Identity.DRIFT):
         own = {(each.place, each.key) for each in _each(identity, rights[identity])}
@@ -109,7 +109,7 @@ def _too_much(rights: Mapping[Identity, Rights], absent: Collection[str]) -> Ite
 
 
 def _may(connection: Connection, subject: Subject, asked: _Asked) -> bool:
-    """Let the API server say whether it would allow something. Raises CredfleetError `not-allowed`."""
+    """Return whether the API server would allow an action. Raises CredfleetError `not-allowed`."""
     attributes: dict[str, Any] = {
         "group": asked.right.group,
         "resource": asked.right.resource.partition("/")[0],

@@ -1,4 +1,4 @@
-"""`credfleet bootstrap`: identities of a stack's workflows, their rights, and whether they have them."""
+"""`credfleet bootstrap`: the identities of a stack's workflows, the rights they need, and a check of both."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What Google Cloud lets the service accounts of a stack do, each asked as itself.
+"""Checks the permissions of a stack's service accounts in Google Cloud by impersonating each of them.
 
-An administrator who may impersonate them learns what they may do in the end, by any grant.
+Impersonation shows their effective permissions, whatever grants they come from.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NEVER: Final = ("iam.serviceAccounts.getAccessToken", "resourcemanager.projects
 
 @dataclass(frozen=True, slots=True)
 class GoogleAnswer:
-    """What identities lack, what they have too much of, and for whom Google did not answer."""
+    """Missing and excessive permissions of identities, and identities for which Google did not answer."""
 
     lacking: list[str] = field(default_factory=list[str])
     excess: list[str] = field(default_factory=list[str])
@@ -46,7 +46,7 @@ class GoogleAnswer:
 
 
 def ask_google(found: Bootstrap) -> GoogleAnswer:
-    """Ask for each identity what it may do with key, cluster, state and secrets."""
+    """Check each identity's permissions on key, cluster, state and secrets."""
     from google.auth.exceptions import GoogleAuthError
     from requests.exceptions import RequestException
 
@@ -71,7 +71,7 @@ def ask_google(found: Bootstrap) -> GoogleAnswer:
 
 
 def sign_in_as(account: str) -> Any:
-    """Return a session of a service account that the caller impersonates; raises GoogleAuthError."""
+    """Return an authorized session as an impersonated service account; raises GoogleAuthError."""
     import google.auth
     from google.auth.impersonated_credentials import Credentials
     from google.auth.transport.requests import AuthorizedSession
@@ -105,7 +105,7 @@ def _project(name: str) -> tuple[str, str]:
 
 
 def _place(found: Bootstrap, grant: Grant) -> tuple[str, str]:
-    """Return how a place is named, and where it is asked what a caller may do."""
+    """Return the name of a resource and the URL that tests the caller's permissions on it."""
     match grant.at:
         case "key":
             key = found.key.key

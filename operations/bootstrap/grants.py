@@ -1,4 +1,4 @@
-"""What the identities of a stack may do in its clouds: one table, by which it is given, and checked."""
+"""The table of cloud permissions of a stack's identities, used both to grant and to check them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from components.stack_config.stack import Settings
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What may be done at one place of a cloud: actions of AWS, roles of the others.
+    """Permissions on one resource of a cloud: actions in AWS, roles in the other clouds.
 
-    at: which place. reads: what who only looks may do there; writes: what the deployment may. name: of a
+    at: which resource. reads: permissions of read-only identities; writes: those of the deployer. name: of a
     project or scope.
     """
 
@@ -24,7 +24,7 @@ class Grant:
     name: str = ""
 
     def given(self, *, writes: bool) -> Sequence[str]:
-        """Return what an identity may do there."""
+        """Return the permissions of an identity that writes, or only reads."""
         return self.writes if writes else self.reads
 
 
@@ -55,7 +55,7 @@ _BY_BACKEND: Final[Mapping[str, Sequence[Grant]]] = {
 
 
 def grants_of(settings: Settings, key: str, backend: str, project: str) -> Iterator[Grant]:
-    """Yield what a stack's identities may do. key: its cloud; backend: its scheme; project: Google's own."""
+    """Yield what a stack's identities need. key: its cloud; backend: URL scheme; project: the default."""
     yield from _BY_KEY.get(key, ())
     yield from _BY_BACKEND.get(backend, ())
     yield Grant("aws", "cluster", _EKS, _EKS)
@@ -80,7 +80,7 @@ def grants_of(settings: Settings, key: str, backend: str, project: str) -> Itera
 
 
 def secret_projects(settings: Settings, own: str) -> Sequence[str]:
-    """Return which projects of Google Cloud have secrets that a stack reads or writes."""
+    """Return the Google Cloud projects whose secrets a stack reads or writes."""
     clusters, stores = settings.pull_secrets and settings.pull_secrets.clusters, settings.secret_stores
     given = [each.project for each in (clusters or {}).values()]
     specs = [dict(each.spec) for each in stores.providers.values() if each.kind == "GCPSM"] if stores else []

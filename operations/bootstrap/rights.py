@@ -1,4 +1,4 @@
-"""What the identities of a stack need of its cluster, by what its configuration declares there; as Roles."""
+"""The rights in its cluster that a stack's identities need according to its configuration, as Roles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from components.stack_config.stack import Settings
 
 
 class Identity(StrEnum):
-    """Who works on a stack: a preview of a pull request, drift and plans, an update."""
+    """The identity of a workflow: for pull request previews, for drift and plans, or for updates."""
 
     PREVIEW = "preview"
     DRIFT = "drift"
@@ -42,7 +42,7 @@ _MANAGE: Final = ("create", "delete", "get", "list", "patch", "watch")
 
 
 def rights_of(identity: Identity, settings: Settings, root: Path) -> Rights:
-    """Return what an identity needs, by namespace; who makes namespaces needs it in the whole cluster."""
+    """Return an identity's rights by namespace; creating namespaces needs rights in the whole cluster."""
     match identity:
         case Identity.PREVIEW:
             needed = _reads(settings)
@@ -69,7 +69,7 @@ _POLICIES: Final[Sequence[Kind]] = (
 
 
 def declared(settings: Settings, root: Path) -> Iterator[tuple[str, Kind]]:
-    """Yield the kinds of what a stack makes, with the namespace of each."""
+    """Yield the kinds of objects that a stack creates, with their namespaces."""
     pool, stores = _own_pool(settings), settings.secret_stores
     if settings.tenants or pool or settings.pull_secrets:
         yield CLUSTER, _NAMESPACES
@@ -112,7 +112,7 @@ def _right(kind: Kind, *verbs: str, names: Sequence[str] = ()) -> Right:
 
 
 def _reads(settings: Settings) -> Iterator[_Needed]:
-    """Yield what a preview reads; what is to be made, Pulumi's provider foresees with no right at all."""
+    """Yield the rights that a preview needs; new objects need none, as the provider previews them locally."""
     pool, services = settings.account_pool, settings.services
     if settings.cluster.uid is not None:
         yield CLUSTER, _right(_NAMESPACES, "get", names=["kube-system"])
@@ -128,7 +128,7 @@ def _reads(settings: Settings) -> Iterator[_Needed]:
 
 
 def _of_stores(settings: Settings) -> Iterator[_Needed]:
-    """Yield what reads and pushes that this program does itself need for what their providers log in with."""
+    """Yield the rights on ServiceAccounts that direct reads and pushes need for their providers' logins."""
     stores = settings.secret_stores
     for _, _, each in stores.consumers() if stores else ():
         provider = stores.provider_of(each.store, each.namespace) if stores else None
@@ -167,14 +167,14 @@ def _writes(settings: Settings, root: Path) -> Iterator[_Needed]:
 
 
 def _given(pool: AccountPool) -> Iterable[Right]:
-    """Return what the pool's Roles give: no one gives a right that they lack."""
+    """Return the rights that the pool's Roles grant: nobody can grant rights that they lack."""
     yield from RIGHTS[Verb.CLAIM] if pool.claimers else ()
     yield from rights_to_clean(pool.new_keys) if pool.cleaners else ()
     yield from chain.from_iterable(map(rights_to_bring, pool.bringers))
 
 
 def _of_legacy(services: Services) -> Iterator[_Needed]:
-    """Yield who is asked whether they refer to a legacy Secret, before it is removed."""
+    """Yield the rights to list possible readers of a legacy Secret before it is removed."""
     for instance in services.instances.values():
         for group, kinds in READERS.items() if instance.remove_legacy else ():
             name = "" if group == CORE else group.split("/")[1]
@@ -182,7 +182,7 @@ def _of_legacy(services: Services) -> Iterator[_Needed]:
 
 
 def _merged(needed: Iterable[_Needed]) -> Rights:
-    """Join rights on one resource, and leave out what a right on all objects gives already."""
+    """Merge rights on the same resource, and drop those that a right on all objects includes."""
     verbs: dict[tuple[str, str, str, tuple[str, ...]], set[str]] = {}
     for place, right in needed:
         verbs.setdefault((place, right.group, right.resource, right.names), set()).update(right.verbs)
@@ -197,7 +197,7 @@ def _merged(needed: Iterable[_Needed]) -> Rights:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who an identity is to the cluster."""
+    """An identity as a subject in the cluster."""
 
     kind: Literal["Group", "User"]
     name: str
@@ -206,7 +206,7 @@ class Subject:
 def manifests(
     names: Mapping[Identity, str], subjects: Mapping[Identity, Subject], rights: Mapping[Identity, Rights]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a Role and its binding for each identity and each place where it has rights. names: of Roles."""
+    """Yield a Role and a binding for each identity and place with rights. names: of the Roles."""
     for identity, places in rights.items():
         for place, those in places.items():
             kind = "ClusterRole" if place == CLUSTER else "Role"

@@ -1,4 +1,4 @@
-"""The commands that set up the identities of a stack, as a script for who administers its clouds."""
+"""The commands that set up a stack's identities, as a script for the administrator of its clouds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Worker:
 
     @classmethod
     def of(cls, stack: str, role: Identity) -> Worker:
-        """Return who does this work on a stack."""
+        """Return the identity of a stack in this role."""
         name = f"credfleet-{stack}-{role}".lower().replace("_", "-").replace(".", "-")
         if len(name) > _LONGEST_NAME:
             name = f"{name[: _LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
@@ -51,13 +51,13 @@ class Worker:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything."""
+        """Whether it can make changes."""
         return self.role is Identity.DEPLOY
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Who encrypts a stack: the cloud, none for a passphrase, the key as its cloud's tool takes it."""
+    """A stack's encryption key, in the form of the cloud's CLI; without a cloud, it is a passphrase."""
 
     cloud: str
     key: str = ""
@@ -66,7 +66,7 @@ class Key:
 
     @classmethod
     def parse(cls, provider: str) -> Key:
-        """Read the URL of a secrets provider."""
+        """Parse the URL of a secrets provider."""
         parts = urlsplit(provider)
         cloud, path = _KEY_CLOUDS.get(parts.scheme, ""), parts.path.strip("/")
         match cloud:
@@ -82,9 +82,9 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A context, and of its cluster the name, and where it is as far as the context says so.
+    """A context and its cluster: name, and location if the context contains it.
 
-    partition: of AWS, whose resource names begin with it.
+    partition: the AWS partition, with which ARNs begin.
     """
 
     context: str
@@ -95,14 +95,14 @@ class Cluster:
 
     @classmethod
     def parse(cls, context: str) -> Cluster:
-        """Read a context of GKE (`gke_PROJECT_LOCATION_NAME`) or EKS (an ARN); any other is a name."""
+        """Parse a context of GKE (`gke_PROJECT_LOCATION_NAME`) or EKS (an ARN); others are just a name."""
         found = _GKE.fullmatch(context) or _EKS.fullmatch(context)
         return cls(context, **found.groupdict()) if found else cls(context, context)
 
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """A stack whose identities are to be set up. backend: the URL of its state; None: not known here."""
+    """A stack whose identities are set up. backend: the URL of its state; None if unknown here."""
 
     at_rest: StackAtRest
     settings: Settings
@@ -116,24 +116,24 @@ class Bootstrap:
 
     @property
     def key(self) -> Key:
-        """Who encrypts the stack."""
+        """The key that encrypts the stack."""
         return Key.parse(self.at_rest.stack_file.provider)
 
     @property
     def project(self) -> str:
-        """The project of Google Cloud that has the identities: that of the key, else the provider's own."""
+        """The Google Cloud project of the identities: that of the key, otherwise the provider's."""
         own = self.at_rest.stack_file.config.get("gcp:project")
         of_key = self.key.key.split("/")[1] if self.key.cloud == "gcp" else None
         return str(of_key or own or "PROJECT")
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster, as its context names it."""
+        """The cluster according to its context."""
         return Cluster.parse(self.settings.cluster.context or "CLUSTER")
 
     @property
     def clouds(self) -> Sequence[str]:
-        """The clouds that an update signs in to."""
+        """The clouds to which an update authenticates."""
         settings, aso, stores = self.settings, self.settings.aso_credentials, self.settings.secret_stores
         keys = {key.partition(":")[0] for key in self.at_rest.stack_file.config}
         sources = [source for section in settings.sections for _, source in section.sources()]
@@ -149,24 +149,24 @@ class Bootstrap:
 
     @property
     def grants(self) -> Sequence[Grant]:
-        """What the identities may do in the clouds."""
+        """The permissions that the identities need in the clouds."""
         backend = urlsplit(self.backend or "").scheme or _BACKENDS.get(self.key.cloud, "")
         found = grants_of(self.settings, self.key.cloud, backend, self.project)
         return [each for each in found if each.cloud in self.clouds]
 
     @property
     def writes_to_accounts(self) -> bool:
-        """Whether secrets are written to projects that are known only once they are claimed."""
+        """Whether secrets are written to projects that are known only after they are claimed."""
         clusters = self.settings.pull_secrets and self.settings.pull_secrets.clusters
         return any(each.project and each.project.account for each in (clusters or {}).values())
 
     def service_account(self, worker: Worker) -> str:
-        """Return an identity as Google Cloud names it."""
+        """Return the email of an identity's service account in Google Cloud."""
         return f"{worker.name}@{self.project}.iam.gserviceaccount.com"
 
     @property
     def subjects(self) -> Mapping[Identity, Subject]:
-        """Return who each is to the cluster; of Azure's a script asks the ids first."""
+        """The identities as subjects in the cluster; those of Azure are IDs that the script looks up."""
         match self.key.cloud:
             case "gcp":
                 return {one.role: Subject("User", self.service_account(one)) for one in self.workers}
@@ -176,7 +176,7 @@ class Bootstrap:
                 return {one.role: Subject("Group", one.name) for one in self.workers}
 
     def refuse_unknown_subjects(self) -> None:
-        """Raise CredfleetError `ids-unknown` where only a cloud knows who an identity is to the cluster."""
+        """Raise CredfleetError `ids-unknown` if only the cloud knows the identities' IDs."""
         if self.key.cloud == "azure":
             raise CredfleetError(
                 code="ids-unknown",
@@ -187,12 +187,12 @@ class Bootstrap:
 
     @property
     def roles(self) -> Sequence[dict[str, Any]]:
-        """The Roles of the cluster, each with its binding."""
+        """The Roles for the cluster, each with its binding."""
         rights = {role: rights_of(role, self.settings, self.at_rest.project.directory) for role in Identity}
         return [*manifests({one.role: one.name for one in self.workers}, self.subjects, rights)]
 
     def unasked(self, *, google: bool = True) -> Iterator[str]:
-        """Yield who else decides what the identities may do, with a command that asks them."""
+        """Yield the other systems that grant the identities permissions, with commands that show them."""
         yield "GitHub: gh api 'repos/{owner}/{repo}/environments'"
         for cloud, ask in (("AWS", self._asking_aws), ("Azure", self._asking_azure)):
             grants = [each for each in self.grants if each.cloud == cloud.lower()]
@@ -209,7 +209,7 @@ class Bootstrap:
             yield "Google Cloud: gcloud projects get-iam-policy PROJECT, of each claimed account"
 
     def _asking_aws(self, worker: Worker, grants: Sequence[Grant]) -> str:
-        """Return a command that shows which of all granted actions an identity may do, and with what."""
+        """Return a command that lists which of all granted actions an identity can do on which resources."""
         text = "--output text" + (f" --region {shlex.quote(self.key.region)}" if self.key.region else "")
         key, cluster = shlex.quote(self.key.key), shlex.quote(self.cluster.name)
         bucket = f"arn:{self.cluster.partition}:s3:::{urlsplit(self.backend or '').netloc or 'BUCKET'}"
@@ -232,9 +232,9 @@ class Bootstrap:
         return f"{asked} --query '[].[roleDefinitionName,scope]' --output tsv"
 
     def script(self, template: str) -> str:
-        """Return all commands, or what Terraform makes of them.
+        """Return all commands, as a shell script or for Terraform.
 
-        Raises CredfleetError `usage` for what is not a repository of GitHub.
+        Raises CredfleetError `usage` for an invalid GitHub repository.
         """
         if not _REPOSITORY.fullmatch(self.repository or ""):
             raise CredfleetError(
@@ -274,7 +274,7 @@ class Bootstrap:
 
 
 def _by_place(roles: Iterable[dict[str, Any]]) -> Mapping[str, str]:
-    """Return namespace → the Roles there as YAML, first those of the whole cluster."""
+    """Return the Roles by namespace as YAML, first those for the whole cluster."""
     places: dict[str, list[dict[str, Any]]] = {CLUSTER: []}
     for each in roles:
         places.setdefault(each["metadata"].get("namespace", CLUSTER), []).append(each)
@@ -282,17 +282,17 @@ def _by_place(roles: Iterable[dict[str, Any]]) -> Mapping[str, str]:
 
 
 def _as_hcl(value: object) -> str:
-    """Write a value for Terraform, which reads JSON as its own but for what opens an expression."""
+    """Return a value as HCL, which is JSON except for the sequences that start an expression."""
     return json.dumps(value).replace("${", "$${").replace("%{", "%%{")
 
 
 def _with_ids(role: str) -> str:
-    """Name identities that only Azure knows as Terraform does, not as a shell."""
+    """Replace shell variables for Azure IDs by references in Terraform."""
     return re.sub(rf'"\$({"|".join(Identity)})"', r"local.id.\1", role)
 
 
 def open_bootstrap(here: Path, stack: str, repository: str | None) -> Bootstrap:
-    """Read a stack of the project here; no key is needed. Raises as `read_settings`."""
+    """Read a stack of the project here, without its key. Raises as `read_settings`."""
     folders = Folders.find(here)
     at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
     return Bootstrap(at_rest, read_settings(at_rest), repository, os.environ.get("PULUMI_BACKEND_URL"))

@@ -1,1 +1,1 @@
-"""What all commands share: options, answers, questions, progress, failures."""
+"""What all commands share: options, results, prompts, progress, errors."""

@@ -1,4 +1,4 @@
-"""What a command answers: a document for machines, lines and tables for people; one place writes any form."""
+"""The result of a command, as a document for machines and as text for people, and how it is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from operations.cli.tables import Commands, Table
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """A line that begins with a mark: it is well, or it is not."""
+    """A line that starts with a mark for success or failure."""
 
     well: bool
     text: str
@@ -37,7 +37,7 @@ Part: TypeAlias = str | Table | Commands | VerdictLine
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The answer of a command: a JSON document, the same for people in parts, and the exit code."""
+    """The result of a command: a JSON document, the same content for people, and the exit code."""
 
     document: Any
     parts: Iterable[Part]
@@ -45,9 +45,9 @@ class CommandResult:
 
 
 def write(answer: CommandResult, form: Form) -> None:
-    """Write an answer to standard output, in the form that was asked for.
+    """Write a result to standard output in the requested format.
 
-    Raises CredfleetError, code `no-names`, for names of an answer that lists nothing.
+    Raises CredfleetError `no-names` if names are requested from a result that lists nothing.
     """
     match form:
         case Form.JSON:
@@ -63,7 +63,7 @@ def write(answer: CommandResult, form: Form) -> None:
 
 
 def write_parts(parts: Iterable[Part], width: int | None) -> None:
-    """Write lines and tables to standard output, tables within a width; None is without end."""
+    """Write lines and tables to standard output; width: of tables, None for unlimited."""
     for part in parts:
         match part:
             case Table() if part.empty and not part.rows:
@@ -82,7 +82,7 @@ def write_parts(parts: Iterable[Part], width: int | None) -> None:
 
 
 def names(answer: CommandResult) -> list[str]:
-    """Return what an answer's tables name, each once, else the one account it is about; raises as `write`."""
+    """Return the distinct names in a result's tables, or that of its only account; raises as `write`."""
     tables = [part for part in answer.parts if isinstance(part, Table)]
     if not tables and isinstance(answer.document, dict) and (name := answer.document.get("secretName")):
         return [name]
@@ -97,22 +97,22 @@ def names(answer: CommandResult) -> list[str]:
 
 
 def as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    """Return problems for machines."""
+    """Return problems as JSON documents."""
     return [{"place": each.place, "problem": each.problem, "fix": each.fix} for each in problems]
 
 
 def as_lines(problems: Iterable[Problem], mark: str = "✗") -> Iterator[str]:
-    """Return problems for people, one text each. mark: `!` for warnings."""
+    """Return each problem as a text for people. mark: `!` for warnings."""
     return (f"{mark} {each.where}: {each.problem}\n→ {each.fix}" for each in problems)
 
 
 def write_json(document: Any) -> None:
-    """Write one JSON document to standard output."""
+    """Write a JSON document to standard output."""
     typer.echo(as_json(document))
 
 
 def as_yaml(document: Any) -> str:
-    """Return a document as YAML, what could steer a terminal being escaped."""
+    """Return a document as YAML; terminal control characters are escaped."""
     import yaml
 
     text = str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
@@ -120,6 +120,6 @@ def as_yaml(document: Any) -> str:
 
 
 def as_json(document: Any) -> str:
-    """Return a document as JSON, what could steer a terminal being escaped; a date is the text of it."""
+    """Return a document as JSON; terminal control characters are escaped, dates are in ISO format."""
     as_text = methodcaller("isoformat")
     return escaped(json.dumps(document, indent=2, ensure_ascii=False, default=as_text))

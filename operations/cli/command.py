@@ -1,8 +1,8 @@
-"""How a function becomes a command: its examples, its options, and the form it answers in.
+"""Turns functions into commands with examples, options, and output formats.
 
-A parameter whose type is a dataclass is a group: each field of it that is an option becomes one of the
-command, and the function gets them as one object. One that is annotated with a dataclass gets what that
-resolves to. What has `advise` completes the advice of errors by its options.
+A parameter whose type is a dataclass is a group: its fields that are options become options of the command,
+and the function gets them as one object; if it is annotated with a dataclass, the result of its `resolve`. An
+object with `advise` completes the advice in errors with its options.
 """
 
 import inspect
@@ -32,15 +32,15 @@ _ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3}
 
 
 class Group(TyperGroup):
-    """Commands below one word, by task; the help lists each with the whole of its first paragraph."""
+    """A group of commands by task; its help lists each with the whole first paragraph of its help text."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, then the list of the commands."""
+        """Write the options, then the list of commands."""
         _write_options(self, ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of the commands."""
+        """Write the list of commands."""
         tasks: dict[str | None, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             each: Any = self.commands[name]
@@ -53,19 +53,19 @@ class Group(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command whose help says what a person would write: `pool rotate [OPTIONS] [ACCOUNT]...`."""
+    """A command with a conventional usage line: `pool rotate [OPTIONS] [ACCOUNT]...`."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return how it is called."""
+        """Return the parts of the usage line."""
         return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options."""
+        """Write the arguments and options."""
         _write_options(self, ctx, formatter)
 
 
 def _write_options(command_: Any, ctx: Any, formatter: Any) -> None:
-    """Write what a command takes; a value is called by the last word of its option, a number N."""
+    """Write arguments and options; a value is named after its option's last word, or N for a number."""
     told: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for each in command_.get_params(ctx):
         is_option = each.param_type_name == "option"
@@ -81,12 +81,12 @@ def _write_options(command_: Any, ctx: Any, formatter: Any) -> None:
 
 
 def group(help_: str, *examples: str) -> typer.Typer:
-    """Return a command that has only commands below it."""
+    """Return a Typer app that only has subcommands."""
     return typer.Typer(cls=Group, help=help_, epilog=epilog(*examples), no_args_is_help=True)
 
 
 def epilog(*examples: str) -> str:
-    """Return the epilog of a command: its examples, each to be copied, folded as a shell takes it."""
+    """Return the epilog of a command: its examples, folded with line continuations for a shell."""
     return "\b\nExamples:\n" + "\n".join(f"  {_folded(example)}" for example in examples)
 
 
@@ -100,7 +100,7 @@ def _folded(example: str) -> str:
 
 
 def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """Return an option that a command has besides those of its function, which never sees it."""
+    """Return the parameter for an option that is not passed to the function."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -115,9 +115,9 @@ def command(
     panel: str | None = None,
     form: tuple[inspect.Parameter, ...] = (OUTPUT,),
 ) -> Callable[[_Function], _Function]:
-    """Make a function a command.
+    """Return a decorator that registers a function as a command.
 
-    panel: the task that it is listed under. form: the options by which the form of its Answer is chosen.
+    panel: the task under which it is listed. form: the options that select the output format.
     """
 
     def register(function: _Function) -> _Function:
@@ -159,11 +159,11 @@ def command(
 
 
 def _groups_in(annotation: Any) -> list[Any]:
-    """Return the dataclass whose fields are options, if there is one: the type, or what annotates it."""
+    """Return the dataclass whose fields are options, if the type or its annotation is one."""
     return [each for each in (annotation, *get_args(annotation)[1:]) if is_dataclass(each)]
 
 
 def _options(group_: Any) -> _Parameters:
-    """Return the fields of a group that are options; the others have defaults."""
+    """Return the fields of a group that are options; the others must have defaults."""
     fields = inspect.signature(group_, eval_str=True).parameters
     return {key: each for key, each in fields.items() if get_origin(each.annotation) is Annotated}

@@ -1,4 +1,4 @@
-"""The one place where a failure becomes words on a screen and an exit code."""
+"""Turns errors into messages and exit codes; no other module does."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ Foreseen = ExplainedError | SandboxError
 
 
 def exit_code(error: Foreseen) -> int:
-    """Return the process exit code of a foreseen error."""
+    """Return the process exit code for an expected error."""
     return EXIT_CODES.get(error.code, GENERIC)
 
 
 def as_document(error: Foreseen) -> dict[str, Any]:
-    """Return the JSON answer of a failed command: a stable code and the message; problems one by one."""
+    """Return the JSON document of a failed command: stable code, message, and each problem."""
     at = _at(error)
     body: dict[str, Any] = {
         "code": error.code,
@@ -127,7 +127,7 @@ def as_document(error: Foreseen) -> dict[str, Any]:
 
 
 def located_documents(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    """Return problems of a configuration for machines, each with where it is written."""
+    """Return problems of a configuration as JSON documents, each with its location in a file."""
     return [
         {"place": each.place, **_place(each.at), "problem": each.problem, "fix": each.fix}
         for each in problems
@@ -135,7 +135,7 @@ def located_documents(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 
 
 def as_lines(error: Foreseen) -> list[str]:
-    """Return what a person reads: what is wrong and where, then how to fix it; problems one by one."""
+    """Return the text for people: what is wrong where, then the fix; each problem separately."""
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.where, p.problem, p.fix)]
         return [*problems, f"{error.problem}; {error.fix}", *_more(error)]
@@ -153,9 +153,9 @@ def _page(error: Foreseen) -> str | None:
 
 
 def as_annotations(error: Foreseen) -> list[str]:
-    """Return what GitHub shows beside the lines of a pull request: one command for each problem in a file.
+    """Return the error as GitHub annotations: one command for each problem with a location in a file.
 
-    The form is that of GitHub's own toolkit: data escapes %, CR and LF, properties `:` and `,` as well.
+    Escaped as in GitHub's own toolkit: in data %, CR and LF, in properties also `:` and `,`.
     """
     problems = error.problems if isinstance(error, ConfigurationError) else ()
     told = [(each.at, each) for each in problems] or [(_at(error), error)]
@@ -182,7 +182,7 @@ def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:
 
 
 def _two_lines(place: str, problem: str, fix: str) -> list[str]:
-    """Return a failure so that no line begins with words that are not ours: a runner would obey `::…`."""
+    """Return an error's two lines; foreign text never starts a line, as a runner would obey `::…`."""
     where, why, fixed = (shown(text).replace("\n", "\n  ") for text in (place, problem, fix))
     return [
         f"{typer.style('✗', fg='red')} {typer.style(where, bold=True)}: {why}",
@@ -191,7 +191,7 @@ def _two_lines(place: str, problem: str, fix: str) -> list[str]:
 
 
 def foreseen(error: BaseException) -> Foreseen | None:
-    """Return what can go wrong in any command, whatever it does; None for a defect."""
+    """Return the error that users should see for this exception; None if it is a defect."""
     match error:
         case ExplainedError() | SandboxError():
             return error
@@ -216,7 +216,7 @@ def foreseen(error: BaseException) -> Foreseen | None:
 
 
 def defect(error: BaseException, directory: Path) -> CredfleetError:
-    """Write the traceback of an unforeseen exception to a file and say where it is."""
+    """Write the traceback of an unexpected exception to a file, and return an error that names it."""
     path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
     try:
         files.replace(path, "".join(traceback.format_exception(error)), mode=files.PRIVATE)
@@ -232,12 +232,12 @@ def defect(error: BaseException, directory: Path) -> CredfleetError:
 
 
 class ReportingGroup(Group):
-    """The root of the command tree: writes what a command answers or raises, in the form asked for."""
+    """The root of the command tree, which writes the result or error of a command in the requested format."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep the arguments: where they make no sense, no option says in which form to tell it.
+        """Keep the arguments, which tell the requested format if parsing fails.
 
-        `--version` is answered whatever command it is given to.
+        `--version` is accepted by every command.
         """
         ctx.meta[_ARGUMENTS] = tuple(args)
         if "--version" in args and not ctx.resilient_parsing:
@@ -248,13 +248,13 @@ class ReportingGroup(Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command and write its answer; end with the exit code of that, or of what it raised."""
+        """Run the command and write its result; exit with its exit code, or that of its error."""
         try:
             answer = super().invoke(ctx)
             if isinstance(answer, CommandResult):
                 write(answer, wanted_form(ctx))
         except typer.TyperException as error:
-            if isinstance(error, typer.BadParameter):  # of what reads options for typer, not of ours
+            if isinstance(error, typer.BadParameter):  # a prefix by the library that reads options for typer
                 error.message = error.message.replace("Value error, ", "")
             if error.exit_code != CONFIGURATION or not asks_for_json(ctx.meta[_ARGUMENTS]):
                 raise

@@ -1,4 +1,4 @@
-"""What people give a command: a file byte for byte, - for standard input; their consent; how they type it."""
+"""Reads user input: files, standard input (`-`), and confirmations."""
 
 import errno
 import os
@@ -25,12 +25,12 @@ _COMMAND: Final = re.compile(rf"(?<![\w./-]){_NAME}(?= ({_WORDS})\b)")
 
 
 def place_of(file: str) -> str:
-    """Return how errors name it."""
+    """Return the name of an input in errors."""
     return "standard input" if file == STANDARD_INPUT else file
 
 
 def read_bytes(file: str, holds: str, instead: str = ", or - for standard input") -> bytes:
-    """Return all of it. holds: what belongs into it. instead: of a file. Raises as `unreadable`."""
+    """Read all of an input. holds: its expected content; instead: alternatives. Raises as `unreadable`."""
     try:
         return _content(file)
     except OSError as error:
@@ -38,7 +38,7 @@ def read_bytes(file: str, holds: str, instead: str = ", or - for standard input"
 
 
 def unreadable(file: str, why: str | None, meant: str) -> CredfleetError:
-    """Say that what a command was given is not there, or cannot be read: `file-unreadable`."""
+    """Return the error `file-unreadable` for an input that is missing or cannot be read."""
     return CredfleetError(
         code="file-unreadable",
         place=place_of(file),
@@ -48,7 +48,7 @@ def unreadable(file: str, why: str | None, meant: str) -> CredfleetError:
 
 
 def read_yaml(file: str) -> bytes:
-    """Return all of a file of Kubernetes YAML; as `read_bytes`, and `yaml-invalid` for an empty one."""
+    """Read a file of Kubernetes YAML; raises as `read_bytes`, and `yaml-invalid` if it is empty."""
     content = read_bytes(file, "Kubernetes YAML")
     if content.strip():
         return content
@@ -69,15 +69,15 @@ def _content(file: str) -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return a text for people: commands as they have to be typed, and nothing that steers a terminal."""
+    """Return a text for people: commands as they must be typed, without terminal control characters."""
     return visible(_COMMAND.sub(lambda _: TYPED, text))
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Go on only when the user agrees, by `--yes` or at the prompt.
+    """Return only if the user agrees, by `--yes` or at the prompt.
 
-    Raises CredfleetError `not-confirmed`, when the answer is no or there is no terminal; `cancelled`, when it
-    is Ctrl-C.
+    Raises CredfleetError `not-confirmed` if the user declines or there is no terminal, and `cancelled` on
+    Ctrl-C.
     """
     if yes:
         return

@@ -1,4 +1,4 @@
-"""The options that several commands share, each defined once, and the forms of an answer."""
+"""Options that several commands share, and the output formats."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -12,7 +12,7 @@ _FORM: Final = "credfleet.form"
 
 
 class Form(StrEnum):
-    """How a command's answer is written to standard output; wide: every column, names: one a line."""
+    """The format of a command's output; wide: with every column, names: one per line."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -28,7 +28,7 @@ def _note_form(context: typer.Context, form: str) -> str:
 
 
 def note_json(context: typer.Context, wanted: bool) -> bool:
-    """Keep the wish for JSON where the writer of any answer and of any failure finds it."""
+    """Record that JSON was requested, for the code that writes results and errors."""
     if wanted:
         _note(context, Form.JSON)
     return wanted
@@ -39,23 +39,23 @@ def _note(context: typer.Context, form: Form) -> None:
 
 
 def wanted_form(context: typer.Context) -> Form:
-    """Return the form that the running command was asked to answer in."""
+    """Return the output format that was requested from the running command."""
     return context.meta.get(_FORM, Form.TABLE)
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Whether a command line that could not be parsed asks for JSON."""
+    """Return whether a command line that could not be parsed requests JSON."""
     spelt = {*arguments, *pairwise(arguments)}
     return not spelt.isdisjoint({"--json", "--output=json", "-ojson", ("--output", "json"), ("-o", "json")})
 
 
 def form_option(*names: str, help_: str = "Format of the output.") -> Any:
-    """Return an option that chooses the form of an answer, JSON being one of them."""
+    """Return an option that selects the output format, which can be JSON."""
     return typer.Option(*names, callback=_note_form, is_eager=True, help=help_)
 
 
 def complete_stacks(incomplete: str) -> list[str]:
-    """Return the stacks of the project around here, which a shell is offered."""
+    """Return the names of the surrounding project's stacks, for shell completion."""
     here = Path.cwd()
     project = next((each for each in (here, *here.parents) if (each / "Pulumi.yaml").is_file()), here)
     names = (each.name.split(".", 1)[1].removesuffix(".yaml") for each in project.glob("Pulumi.*.yaml"))

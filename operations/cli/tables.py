@@ -1,8 +1,8 @@
-"""Tables and lists of commands for people, without a frame, laid out for the width of a terminal.
+"""Tables and lists of commands for people, without borders, laid out for the width of the terminal.
 
-No name is ever broken: where a terminal is too narrow, sentences fold between words, then columns leave in
-the order that is stated for them, and what is too wide even then is written cell beneath cell. A pipe gets
-every column, one row a line while no cell is endless.
+Names are never broken. If a terminal is too narrow, sentences are folded between words, then columns are
+dropped in their declared order, and rows that are still too wide are written one cell per line. A pipe gets
+every column, and one row per line unless a cell is very long.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ _WIDEST: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, and what becomes of it where a terminal is too narrow for all.
+    """A column, and how it adapts if a terminal is too narrow for all of them.
 
-    leaves: 0 stays, of the others the highest leaves first. folds: its cells are sentences, which may go on
-    in the next line. names: its cells are what `--output name` prints.
+    leaves: 0 always stays, of the others the highest is dropped first. folds: its cells are sentences, which
+    can be folded. names: its cells are printed by `--output name`.
     """
 
     title: str
@@ -33,15 +33,15 @@ class Column:
 
 
 class Table:
-    """A heading, columns, and rows of cells; a column that is only its title stays and does not fold.
+    """A heading, columns, and rows of cells; a column given as a title always stays and does not fold.
 
-    empty: what people read in its place where it has no rows.
+    empty: text instead of the table if it has no rows.
     """
 
     def __init__(
         self, title: str, columns: Iterable[Column | str], rows: Iterable[Sequence[str]], empty: str = ""
     ) -> None:
-        """Keep what is given; rows may come from a generator."""
+        """Store the arguments; rows can be an iterator."""
         self.title = title
         self.columns = tuple(each if isinstance(each, Column) else Column(each) for each in columns)
         self.rows = tuple(tuple(row) for row in rows)
@@ -55,17 +55,17 @@ class Table:
         documents: Iterable[Mapping[str, object]],
         empty: str = "",
     ) -> Self:
-        """Return the table of documents. columns: by the fields that they show."""
+        """Return a table of documents. columns: by the document fields that they show."""
         rows = ([str(each[field] or "") for field in columns] for each in documents)
         return cls(title, columns.values(), rows, empty)
 
     def names(self) -> Iterator[str]:
-        """Return the cells of the columns that name something."""
+        """Yield the cells of the columns that contain names."""
         for row in self.rows:
             yield from (cell for column, cell in zip(self.columns, row, strict=True) if column.names)
 
     def lines(self, width: int | None) -> Iterator[str]:
-        """Return the table in lines of a width, None being without end, styled for a terminal."""
+        """Yield the lines of the table for a width, None for unlimited, with terminal styles."""
         every = range(len(self.columns))
         filled = [index for index in every if width is None or any(row[index] for row in self.rows)]
         kept = list(filled)
@@ -90,7 +90,7 @@ class Table:
             yield typer.style(f"· --output wide shows {', '.join(gone)} as well", dim=True)
 
     def _records(self) -> Iterator[str]:
-        """Return every row as a block, one cell a line."""
+        """Yield every row as a block with one cell per line."""
         beside = max((_wide(column.title) for column in self.columns), default=0)
         yield typer.style(self.title, bold=True)
         for number, row in enumerate(self.rows):
@@ -102,7 +102,7 @@ class Table:
                     yield _joined([typer.style(_padded(head, beside), dim=True), text], [0, 0])
 
     def _least(self, kept: Sequence[int]) -> list[int]:
-        """Return how narrow each column can be."""
+        """Return the minimum width of each column."""
         least: list[int] = []
         for index in kept:
             natural = self._natural(index)
@@ -114,7 +114,7 @@ class Table:
         return least
 
     def _widths(self, kept: Sequence[int], width: int | None) -> list[int]:
-        """Return how wide each column is; columns of sentences share what is left by what they lack."""
+        """Return the width of each column; columns of sentences share the remaining space by need."""
         natural = [self._natural(index) for index in kept]
         if width is None:
             return [min(size, _WIDEST) for size in natural]
@@ -132,13 +132,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """A heading, and commands to copy, each whole in a line, with what it is for behind or beneath it."""
+    """A heading and commands to copy, each on one line, with its purpose beside or below it."""
 
     title: str
     rows: tuple[tuple[str, str], ...]
 
     def lines(self, width: int | None) -> Iterator[str]:
-        """Return them in lines of a width, None being without end, styled for a terminal."""
+        """Yield the lines for a width, None for unlimited, with terminal styles."""
         yield typer.style(self.title, bold=True)
         for command, purpose in self.rows:
             line, remark = f"  {command}", f"# {purpose}"
@@ -159,7 +159,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _folded(cell: str, width: int | None) -> list[str]:
-    """Return the lines of a cell; of a sentence, lines of a width, folded between words."""
+    """Return the lines of a cell, folded between words to a width."""
     if width is None:
         return cell.splitlines()
     lines: list[str] = []
@@ -178,7 +178,7 @@ def _folded(cell: str, width: int | None) -> list[str]:
 
 
 def _wide(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return how many terminal columns a text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

@@ -1,4 +1,4 @@
-"""Text files that are filled in: marks that neither shells, workflows nor YAML use otherwise."""
+"""Text templates, whose delimiters have no meaning in shells, workflows and YAML."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
 def templates_in(folder: Path) -> Environment:
-    """Return the templates of a folder."""
+    """Return the environment for the templates in a folder."""
     return Environment(
         autoescape=False,  # noqa: S701 - these are no pages
         block_start_string="[%",

@@ -1,1 +1,1 @@
-"""`credfleet config`: a stack's configuration, judged without running the program."""
+"""`credfleet config`: checks a stack's configuration without running the program."""

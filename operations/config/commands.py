@@ -1,4 +1,4 @@
-"""`credfleet config`: the schema of a stack's configuration, and everything wrong with one."""
+"""`credfleet config`: the schema of a stack's configuration, and all problems of one."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What is wrong with a stack's configuration, found without running the program."""
+"""Finds the problems of a stack's configuration without running the program."""
 
 from __future__ import annotations
 
@@ -33,11 +33,9 @@ _RESPELT: Final = (
 
 
 def check(stack: str) -> CommandResult:
-    """Say that a stack's configuration is sound, what of it an update warns of, and what was not checked.
+    """Return that a configuration is valid, what an update would warn of, and what was not checked.
 
-    Raises as `settings_of`.
-
-    What is encrypted is decrypted where the key is at hand.
+    Raises as `settings_of`. Encrypted values are decrypted if the key is available.
     """
     folders = Folders.find(Path.cwd())
     at_rest = stack_here(stack)
@@ -51,7 +49,7 @@ def check(stack: str) -> CommandResult:
                 raise
             why = error.code
             if why == "passphrase-missing" and os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
-                raise  # what is to give it cannot be read
+                raise  # the configured passphrase file cannot be read
             if why == "salt-unreadable":
                 of_the_salt.append(Problem(error.place, error.problem, error.fix, at_rest.stack_file.salt_at))
     settings = read_settings(at_rest, decrypt, of_the_salt)
@@ -71,7 +69,7 @@ def check(stack: str) -> CommandResult:
 
 
 def _refuse_losses(at_rest: StackAtRest, settings: Settings) -> list[dict[str, str]]:
-    """Compare with the state, if it is here, what is declared no more; else say that it could not."""
+    """Compare the configuration with the state for losses; return why if the state is not available here."""
     known = at_rest.deployment().get("resources") or () if at_rest.backend_dir else ()
     if not known and settings.tenants:
         return [{"what": "renames and removals", "why": "no state is in a folder here; a preview does"}]
@@ -85,7 +83,7 @@ def _refuse_losses(at_rest: StackAtRest, settings: Settings) -> list[dict[str, s
 def _unchecked(
     at_rest: StackAtRest, sealed: Sequence[Sequence[str | int]], *, no_passphrase: bool
 ) -> list[dict[str, str]]:
-    """Name what is sealed, once, and why that could not be checked."""
+    """Return the sealed values, each once, and why they could not be checked."""
     if not sealed:
         return []
     own = [str(path[1]) for path in sealed if path[0] == NAMESPACE + KEY and len(path) > 1]
@@ -111,10 +109,10 @@ def read_settings(
     decrypt: Callable[[str], str] | None = None,
     found: Sequence[Problem] = (),
 ) -> Settings:
-    """Read the configuration of a stack that has nothing wrong with it, in its file either.
+    """Read the configuration of a stack, whose file must be valid as well.
 
-    Without `decrypt` nothing is said of what is encrypted. found: what is wrong with it, as is known already.
-    Raises ConfigurationError with everything that is wrong, each with its place in a file.
+    Without `decrypt`, encrypted values are not checked. found: problems that are already known. Raises
+    ConfigurationError with all problems, each with its location in a file.
     """
     config, faults = at_rest.read(decrypt)
     problems = [*(_of_the_file(at_rest) or found), *plain_credentials(at_rest.stack_file.config)]
@@ -138,7 +136,7 @@ def read_settings(
 
 
 def refuse_what_cannot_run(at_rest: StackAtRest, settings: Settings) -> None:
-    """Raise ConfigurationError where the program would miss a package on this machine."""
+    """Raise ConfigurationError if the program would lack a package on this machine."""
     try:
         settings.refuse_what_cannot_run()
     except ConfigurationError as error:
@@ -146,7 +144,7 @@ def refuse_what_cannot_run(at_rest: StackAtRest, settings: Settings) -> None:
 
 
 def _of_the_file(at_rest: StackAtRest) -> Sequence[Problem]:
-    """Refuse keys that are not read, and a file that declares nothing: it would count as empty."""
+    """Return the problems of the file: unknown keys, or no declaration, which would count as empty."""
     file = at_rest.stack_file
     if file.unread:
         return [Problem(key, *misspelt(key, file.READ), at) for key, at in file.unread.items()]
@@ -154,13 +152,13 @@ def _of_the_file(at_rest: StackAtRest) -> Sequence[Problem]:
 
 
 def _is_silent(at_rest: StackAtRest) -> bool:
-    """Whether a stack's file has no key that declares; a program without Fleet needs none but the cluster."""
+    """Return whether a stack file declares nothing; a program without Fleet only needs the cluster."""
     own = [key for key in at_rest.stack_file.config if key.startswith(NAMESPACE)]
     return not own or (not declares(own) and _is_of_a_fleet(at_rest.project))
 
 
 def _is_of_a_fleet(project: Project) -> bool:
-    """Whether a program declares what the configuration says: its Pulumi.yaml or its source names that."""
+    """Return whether a program uses Fleet according to its Pulumi.yaml or its source code."""
     folder = project.program if project.program.is_dir() else project.program.parent
     sources = (each for each in folder.glob("*.py") if each.is_file())
     return declares(project.declarations) or any(
@@ -169,9 +167,9 @@ def _is_of_a_fleet(project: Project) -> bool:
 
 
 def pool_of_plan(stack: str, request: Request) -> tuple[Pool, str]:
-    """Let the rules of a stack choose the pool of a plan; return it, and the rule that chose.
+    """Return the pool that a stack's rules select for a plan, and the rule that selected it.
 
-    Raises Misconfigured when no rule serves the plan. ConfigurationError and CredfleetError as `settings_of`.
+    Raises Misconfigured if no rule serves the plan; ConfigurationError and CredfleetError as `settings_of`.
     """
     section = settings_of(stack).account_pool
     rules, texts = (section.ruleset, section.rules) if section else (Ruleset(()), ())
@@ -182,7 +180,7 @@ def pool_of_plan(stack: str, request: Request) -> tuple[Pool, str]:
 
 
 def pool_of(settings: Settings, stack: str) -> AccountPool:
-    """Return the pool a stack declares; raises CredfleetError with code `no-pool` when it declares none."""
+    """Return the pool that a stack declares; raises CredfleetError `no-pool` if it declares none."""
     if settings.account_pool is None:
         raise CredfleetError(
             code="no-pool",
@@ -194,14 +192,14 @@ def pool_of(settings: Settings, stack: str) -> AccountPool:
 
 
 def settings_of(stack: str) -> Settings:
-    """Read the configuration of a stack here, without a key; raises as `read_settings` and `stack_here`."""
+    """Read a stack's configuration here, without its key; raises as `read_settings` and `stack_here`."""
     return read_settings(stack_here(stack))
 
 
 def plain_credentials(config: Mapping[str, Any]) -> Iterator[Problem]:
-    """Name every credential that stands in the stack file without encryption.
+    """Yield a problem for every credential that is unencrypted in the stack file.
 
-    config: the values of the stack file as they are written. The program cannot see this: one encrypted entry
+    config: the values of the stack file as written. The program cannot detect this: a single encrypted entry
     marks the whole key of credentials as secret.
     """
     entries = config.get(NAMESPACE + KEY)

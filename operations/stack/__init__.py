@@ -1,1 +1,1 @@
-"""A stack at rest: what its project's file, its own file and its state in a backend of files say."""
+"""A stack at rest: its project's file, its own file and its state in a file backend."""

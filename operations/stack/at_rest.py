@@ -1,4 +1,4 @@
-"""A stack whose program does not run: its files read together, and opened with its passphrase."""
+"""A stack whose program is not running: reads its files, and decrypts them with its passphrase."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from operations.stack.state import deployment_in
 
 @dataclass(frozen=True, slots=True)
 class StackAtRest:
-    """What the files say of a stack, by any secrets provider; no key is needed.
+    """The files of a stack, with any secrets provider; no key is needed.
 
-    backend_dir: the folder of its backend; None where the backend is no folder, as with a bucket.
+    backend_dir: the folder of its backend; None if the backend is not a folder, such as a bucket.
     """
 
     project: Project
@@ -32,10 +32,10 @@ class StackAtRest:
     def find(
         cls, project_dir: Path, stack: str, *, backend_dir: Path | None, shut_in: bool = False
     ) -> StackAtRest:
-        """Read the files. shut_in: they are not trusted, so none may link to elsewhere, or be there.
+        """Read the files. shut_in: they are untrusted, so none can be outside the project, or link there.
 
-        Raises CredfleetError `stack-name-invalid`; `stack-unknown`, when neither configuration nor state has
-        this name; `file-elsewhere`; and what `Project.load` and `StackFile.load` raise.
+        Raises CredfleetError `stack-name-invalid`; `stack-unknown` if neither configuration nor state has
+        this name; `file-elsewhere`; and as `Project.load` and `StackFile.load`.
         """
         if not NAME.fullmatch(stack):
             raise CredfleetError(
@@ -61,21 +61,20 @@ class StackAtRest:
 
     @property
     def state_file(self) -> Path:
-        """The file of its state in a backend of files, whether it is there or not.
+        """The file of its state in a file backend, whether it exists or not.
 
-        Raises CredfleetError `backend-unsupported` where the backend is no folder.
+        Raises CredfleetError `backend-unsupported` if the backend is not a folder.
         """
         return (
             require_folder(self.backend_dir) / ".pulumi" / "stacks" / self.project.name / f"{self.stack}.json"
         )
 
     def unlock(self, passphrase: str | None = None, public: Path | None = None) -> PassphraseCrypter:
-        """Return what encrypts and decrypts its values; takes about 0.3 s.
+        """Return the crypter of its values; takes about 0.3 s.
 
-        passphrase: absent means that of the environment. public: the file of a passphrase that anybody may
-        read, where the environment names none.
-        Raises CredfleetError `stack-unsupported`, `salt-unreadable` where values are encrypted and no salt is
-        there; and as `find_passphrase` and `PassphraseCrypter.open`.
+        passphrase: by default that of the environment. public: the file of a public passphrase, if the
+        environment has none. Raises CredfleetError `stack-unsupported`, `salt-unreadable` if values are
+        encrypted without a salt; and as `find_passphrase` and `PassphraseCrypter.open`.
         """
         self.stack_file.refuse_unsupported()
         if passphrase is None:
@@ -93,11 +92,11 @@ class StackAtRest:
         return PassphraseCrypter.open(salt, passphrase, name_source(public))
 
     def read(self, decrypt: Callable[[str], str] | None = None) -> tuple[ProgramConfig, tuple[Fault, ...]]:
-        """Return what a program would be given, and what is wrong with it; sealed without `decrypt`."""
+        """Return the configuration for a program, and its faults; values stay sealed without `decrypt`."""
         return read_config(self.project, self.stack_file, decrypt)
 
     def deployment(self) -> Mapping[str, Any]:
-        """Return what its state has, secrets encrypted; nothing where there is none.
+        """Return the deployment in its state, with secrets encrypted; empty if there is none.
 
         Raises CredfleetError as `state_file` and `deployment_in`.
         """
@@ -107,7 +106,7 @@ class StackAtRest:
 
 
 def _kept_as(state_file: Path) -> tuple[Path, ...]:
-    """Return the files that the CLI keeps a state as: packed, where PULUMI_DIY_BACKEND_GZIP says so."""
+    """Return the possible files of a state: compressed if PULUMI_DIY_BACKEND_GZIP is set."""
     return state_file, state_file.with_name(f"{state_file.name}.gz")
 
 
@@ -123,7 +122,7 @@ def _own(file: Path, within: Path | None) -> Path:
 
 
 def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the folder of the backend, by PULUMI_BACKEND_URL or the default; None if it is no folder."""
+    """Return the folder of the backend, from PULUMI_BACKEND_URL or the default; None if not a folder."""
     url = environment.get("PULUMI_BACKEND_URL")
     if not url:
         return default
@@ -132,7 +131,7 @@ def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> 
 
 
 def require_folder(backend: Path | None) -> Path:
-    """Return the folder of a backend; raises CredfleetError `backend-unsupported` where it is none."""
+    """Return the folder of a backend; raises CredfleetError `backend-unsupported` if it has none."""
     if backend is None:
         raise CredfleetError(
             code="backend-unsupported",

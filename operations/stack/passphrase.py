@@ -1,8 +1,8 @@
-"""Encryption with a passphrase, in the Pulumi CLI's own form, so that either reads what the other wrote.
+"""Passphrase encryption in the format of the Pulumi CLI, so that either can read what the other wrote.
 
 Key: PBKDF2-HMAC-SHA256, 1,000,000 rounds, 32 bytes. Value: `v1:NONCE:SEALED`, both base64, AES-256-GCM
-without associated data. The salt's text is `v1:SALT:` and the encryption of a known word, which tells a wrong
-passphrase.
+without associated data. The salt's text is `v1:SALT:` and the encryption of a known word, by which a wrong
+passphrase is detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VARIABLE: Final = "PULUMI_CONFIG_PASSPHRASE"
 
 
 class PassphraseCrypter:
-    """Encrypts and decrypts texts under one passphrase and salt."""
+    """Encrypts and decrypts texts with one passphrase and salt."""
 
     __slots__ = ("_cipher", "salt")
 
@@ -36,7 +36,7 @@ class PassphraseCrypter:
 
     @classmethod
     def new(cls, passphrase: str) -> PassphraseCrypter:
-        """Start with a fresh salt. Takes about 0.3 s of one core, without holding the interpreter's lock."""
+        """Create one with a new salt. Takes about 0.3 s of one core, without holding the GIL."""
         salt = os.urandom(8)
         crypter = cls(key=_derive(passphrase, salt), salt="")
         crypter.salt = f"v1:{_text(salt)}:{crypter.encrypt(_PROBE)}"
@@ -44,10 +44,10 @@ class PassphraseCrypter:
 
     @classmethod
     def open(cls, salt: str, passphrase: str, place: str = _VARIABLE) -> PassphraseCrypter:
-        """Continue with the salt of a stack file or a state. Takes as long as `new`.
+        """Create one with the salt of a stack file or a state. Takes as long as `new`.
 
-        place: what gave the passphrase.
-        Raises CredfleetError `wrong-passphrase`, or `salt-unreadable` when the text is no such salt.
+        place: the source of the passphrase. Raises CredfleetError `wrong-passphrase`, or `salt-unreadable` if
+        the text is not such a salt.
         """
         version, _, rest = salt.partition(":")
         encoded, _, probe = rest.partition(":")
@@ -84,9 +84,9 @@ class PassphraseCrypter:
         return f"v1:{_text(nonce)}:{_text(self._cipher.encrypt(nonce, plaintext.encode(), None))}"
 
     def decrypt(self, ciphertext: str) -> str:
-        """Return the text.
+        """Return the plaintext.
 
-        Raises CredfleetError `ciphertext-unreadable`, when it was damaged or encrypted under another
+        Raises CredfleetError `ciphertext-unreadable` if it is damaged or was encrypted with another
         passphrase.
         """
         from cryptography.exceptions import InvalidTag
@@ -115,7 +115,7 @@ def _text(data: bytes) -> str:
 
 
 def name_source(public: Path | None, environment: Mapping[str, str] = os.environ) -> str:
-    """Return what `find_passphrase` takes the passphrase from: a variable, or the file of the public one."""
+    """Return the source of `find_passphrase`: a variable, or the file of the public passphrase."""
     if _VARIABLE in environment:
         return _VARIABLE
     return f"{_VARIABLE}_FILE" if environment.get(f"{_VARIABLE}_FILE") else str(public or _VARIABLE)
@@ -126,9 +126,8 @@ def find_passphrase(
 ) -> str:
     """Return the passphrase of a stack.
 
-    It is what PULUMI_CONFIG_PASSPHRASE says, or what the file holds that PULUMI_CONFIG_PASSPHRASE_FILE names,
-    or the public one.
-    Raises CredfleetError `passphrase-missing`.
+    It is the value of PULUMI_CONFIG_PASSPHRASE, the content of the file named by
+    PULUMI_CONFIG_PASSPHRASE_FILE, or the public one. Raises CredfleetError `passphrase-missing`.
     """
     passphrase = environment.get("PULUMI_CONFIG_PASSPHRASE")
     if passphrase is not None:

@@ -1,4 +1,4 @@
-"""What `Pulumi.yaml` says of a project: its name, where its program and stacks lie, what is configured."""
+"""The content of `Pulumi.yaml`: the project's name, locations of program and stack files, configuration."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _T = TypeVar("_T", str, dict[str, Any])
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project: `directory` holds Pulumi.yaml, `program` is run, `stack_files` holds the stacks' files.
+    """A project: `directory` contains Pulumi.yaml, `program` is run, `stack_files` contains stack files.
 
-    declarations: configuration keys that it declares, `namespace:name` → what the file calls `default` or
-    `value`, which only differ in where they may be written; types are for the Pulumi CLI to judge.
+    declarations: configuration keys that it declares, `namespace:name` → `default` or `value` in the file,
+    which only differ in where they are allowed; types are checked by the Pulumi CLI.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Project:
     declarations: Mapping[str, Json]
 
     def stack_file(self, stack: str) -> Path:
-        """Return where the file of a stack is, or would be."""
+        """Return the path of a stack's file, which might not exist."""
         return self.stack_files / f"Pulumi.{stack}.yaml"
 
     def stacks(self) -> dict[str, Path]:
-        """Return the stacks that have files, in order of name, each with its file."""
+        """Return the stacks with files, sorted by name, and their files."""
         files = sorted(self.stack_files.glob("Pulumi.*.yaml"))
         return {path.name[len("Pulumi.") : -len(".yaml")]: path for path in files}
 
@@ -67,14 +67,14 @@ class Project:
             declarations={
                 full_key(name, key): value.get("default", value.get("value"))
                 if isinstance(value, dict)
-                else value  # a bare one is a default
+                else value  # a bare value is a default
                 for key, value in _entry(written, "config", dict[str, Any]()).items()
             },
         )
 
 
 def _entry(written: Document, key: str, default: _T) -> _T:
-    """Return what the file says of a key, or the default, of whose type it has to be. Raises Unreadable."""
+    """Return the value of a key, or the default, which determines its type. Raises Unreadable."""
     value = written.data.get(key)
     if value is None:
         return default
@@ -85,7 +85,7 @@ def _entry(written: Document, key: str, default: _T) -> _T:
 
 
 def full_key(project: str, key: str) -> str:
-    """Return a key with its namespace, by default the project's; `NAMESPACE:config:NAME` is of old."""
+    """Return a key with its namespace, by default the project; `NAMESPACE:config:NAME` is obsolete."""
     namespace, _, name = key.partition(":config:")
     if name and ":" not in namespace + name:
         return f"{namespace}:{name}"

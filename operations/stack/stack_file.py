@@ -1,4 +1,4 @@
-"""A stack's configuration file, as the Pulumi CLI reads it, and the configuration that a program is given."""
+"""A stack's configuration file, as the Pulumi CLI reads it, and the resulting program configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENCRYPTED_BY_OTHERS: Final = ("encryptedkey", "environment")
 
 
 class StackFile:
-    """One stack's file; keys are `namespace:name` throughout, whatever the file writes."""
+    """The file of one stack; keys are always `namespace:name`, however the file writes them."""
 
     READ: Final = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
     """The keys of the file that the Pulumi CLI reads."""
@@ -35,9 +35,9 @@ class StackFile:
 
     @classmethod
     def load(cls, path: Path, project: str) -> StackFile:
-        """Read a stack's file, by any secrets provider; one that is not there counts as empty.
+        """Read a stack's file, with any secrets provider; a missing file counts as empty.
 
-        Raises Unreadable, for a file whose `config` is not a map or names one key twice, too.
+        Raises Unreadable, also if `config` is not a map or contains a key twice.
         """
         return cls(path, project, load_map(path) if path.exists() else Document({}, Mark(str(path), 1, 1)))
 
@@ -65,16 +65,16 @@ class StackFile:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file says that there is no configuration: `config: {}`."""
+        """Whether the file explicitly contains no configuration: `config: {}`."""
         return self._document.get("config") == {}
 
     @property
     def provider(self) -> str:
-        """Who encrypts its values: `passphrase`, or as the file names it."""
+        """The secrets provider: `passphrase`, or that named in the file."""
         return str(self._document.get("secretsprovider") or "passphrase")
 
     def refuse_unsupported(self) -> None:
-        """Raise CredfleetError `stack-unsupported` for what only the CLI asks for a key, naming it."""
+        """Raise CredfleetError `stack-unsupported` if only the CLI can get its key, with the reason."""
         others = [f"`{key}`" for key in _ENCRYPTED_BY_OTHERS if key in self._document]
         if self.provider != "passphrase":
             others.append(f"secrets provider {self.provider!r}")
@@ -88,29 +88,29 @@ class StackFile:
 
     @property
     def respelt(self) -> Iterator[PropertyPath]:
-        """Full keys and paths of the whole numbers that the file does not write in digits alone."""
+        """Full keys and paths of whole numbers that the file writes in another form than digits."""
         for head, *inside in self._written.respelt:
             if head == "config" and inside:
                 yield self._full(str(inside[0])), *inside[1:]
 
     @property
     def unread(self) -> dict[str, Mark]:
-        """The keys beside `config` that are not read, and where they stand."""
+        """Keys other than `config` that are not read, and their places."""
         return {key: self._written.at((key,)) for key in self._document if key not in self.READ}
 
     @property
     def salt_at(self) -> Mark:
-        """Where the salt stands, or where it would be looked for."""
+        """The place of the salt, or where it would be expected."""
         return self._written.at(("encryptionsalt",))
 
     @property
     def salt(self) -> str:
-        """The text of `encryptionsalt`; empty while nothing was ever encrypted."""
+        """The text of `encryptionsalt`; empty if nothing was ever encrypted."""
         return str(self._document.get("encryptionsalt") or "")
 
     @property
     def config(self) -> dict[str, Any]:
-        """All values by their full keys, encrypted ones as they stand."""
+        """All values by full key, encrypted ones unchanged."""
         return {self._full(key): value for key, value in (self._document.get("config") or {}).items()}
 
     def _full(self, key: str) -> str:
@@ -119,9 +119,9 @@ class StackFile:
 
 @dataclass(frozen=True, slots=True)
 class ProgramConfig:
-    """What a program sees: texts by full keys (objects as compact JSON), and which keys hold a secret.
+    """The configuration of a program: texts by full key (objects as compact JSON), and the secret keys.
 
-    `sealed`: where texts stand that were not decrypted; `values` has null in their place.
+    `sealed`: paths of values that were not decrypted; `values` has null there.
     """
 
     values: Mapping[str, str] = field(repr=False)
@@ -131,7 +131,7 @@ class ProgramConfig:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with one value: its key, and the path inside of it where it is known."""
+    """A fault of one value: its key, and the path inside the value if known."""
 
     path: PropertyPath
     problem: str
@@ -141,9 +141,9 @@ class Fault:
 def read_config(
     project: Project, stack: StackFile, decrypt: Callable[[str], str] | None
 ) -> tuple[ProgramConfig, tuple[Fault, ...]]:
-    """Return a stack's configuration over the project's defaults, and what is wrong with it.
+    """Return a stack's configuration merged with the project's defaults, and its faults.
 
-    Without a way to decrypt all that is encrypted stays sealed, and so does what is damaged.
+    Without `decrypt`, all encrypted values stay sealed, even damaged ones.
     """
     secret_keys, sealed, faults = set[str](), list[PropertyPath](), list[Fault]()
 
@@ -178,13 +178,13 @@ def read_config(
 
 
 def compact(value: Any) -> str:
-    """Return JSON as the Pulumi CLI puts it into texts: keys sorted, no spaces, `<`, `>` and `&` escaped."""
+    """Return JSON as in the Pulumi CLI's texts: keys sorted, no spaces, `<`, `>` and `&` escaped."""
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _whole(value: Any) -> Json:
-    """Return plain JSON: whole numbers as integers, a bare date as the Pulumi CLI has it."""
+    """Return plain JSON: whole numbers as integers, a bare date as in the Pulumi CLI."""
     match value:
         case dict():
             return {str(key): _whole(each) for key, each in value.items()}

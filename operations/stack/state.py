@@ -1,6 +1,6 @@
-"""What a state holds, read from its JSON and written as such: deployment format, version 3.
+"""Reads and writes the JSON of a state: deployment format, version 3.
 
-It is what `pulumi stack export` prints. Field names are those of the format, in snake case.
+This is the format of `pulumi stack export`. Field names are those of the format, in snake case.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _GIVE: Final = "give it what `pulumi stack export --show-secrets` writes, or the
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One resource as the state knows it.
+    """A resource in the state.
 
-    `provider` is `urn::id`; `delete` marks the old half of a replacement about to be deleted; `created` is an
-    RFC 3339 time; `other` carries what nothing here reads, as the CLI wrote it.
+    `provider` is `urn::id`; `delete` marks the old half of a replacement, to be deleted; `created` is in RFC
+    3339; `other` contains fields that are not read here, as the CLI wrote them.
     """
 
     urn: str
@@ -64,12 +64,12 @@ class Resource:
 
     @property
     def provider_urn(self) -> str:
-        """The URN of the provider that manages this resource, empty when there is none."""
+        """The URN of the provider that manages this resource, empty if there is none."""
         return urns.of_provider(self.provider)
 
     @property
     def references(self) -> tuple[str, ...]:
-        """All that must stand earlier in the state, but for the provider: parent, dependencies, and so on."""
+        """All URNs that must precede it in the state, except the provider: parent, dependencies, etc."""
         by_property = (urn for urns in self.property_dependencies.values() for urn in urns)
         single = (urn for urn in (self.parent, self.deleted_with) if urn)
         return tuple(dict.fromkeys((*single, *self.dependencies, *by_property, *self.replace_with)))
@@ -77,14 +77,14 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All a stack has: resources, each after what it refers to, and the URNs of calls that never ended."""
+    """A stack's resources in order of dependency, and the URNs of pending operations."""
 
     resources: tuple[Resource, ...] = ()
     pending: tuple[str, ...] = ()
 
 
 def short_type(type_: str) -> str:
-    """Return a type token without what repeats itself (`gcp:secretmanager/secret:Secret`) or is plumbing."""
+    """Return a type token without repetitions (`gcp:secretmanager/secret:Secret`) and internal parts."""
     package, _, rest = type_.partition(":")
     module, _, name = rest.rpartition(":")
     if package == "pulumi-python":
@@ -104,15 +104,15 @@ _FIELDS: Final = {
 
 
 def deployment_in(content: bytes, place: str, fix: str = _GIVE) -> dict[str, Any]:
-    """Read a state as `pulumi stack export` writes it, or as backends keep it: a checkpoint, maybe packed.
+    """Parse a state from `pulumi stack export` or a backend: a checkpoint, possibly compressed.
 
-    Raises CredfleetError, code `state-unreadable`.
+    Raises CredfleetError `state-unreadable`.
     """
     try:
         document = read_json(gzip.decompress(content) if content[:2] == _PACKED else content)
         if "deployment" in document:
             return document["deployment"] or {}
-        checkpoint = document["checkpoint"]  # a stack without resources has its name alone
+        checkpoint = document["checkpoint"]  # that of a stack without resources only has a name
         return (checkpoint.get("latest") if "stack" in checkpoint else checkpoint["latest"]) or {}
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
         raise CredfleetError(
@@ -121,9 +121,9 @@ def deployment_in(content: bytes, place: str, fix: str = _GIVE) -> dict[str, Any
 
 
 def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> dict[str, Any]:
-    """Return the deployment, without who encrypts it; its secrets are plaintext unless encrypted.
+    """Return the deployment, without its secrets provider; secrets are in plaintext without `encrypt`.
 
-    Calls that never ended are left out.
+    Pending operations are omitted.
     """
     release = f"v{version('pulumi')}"
     records = [_encode(each, encrypt) for each in snapshot.resources]
@@ -139,7 +139,7 @@ def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> d
 
 
 def state_text(project: str, stack: str, snapshot: Snapshot, crypter: PassphraseCrypter) -> str:
-    """Return the file of a state as the CLI's backend of files keeps it."""
+    """Return the content of a state file in the CLI's file backend."""
     provider = {"type": "passphrase", "state": {"salt": crypter.salt}}
     latest = {**encode(snapshot, crypter.encrypt), "secrets_providers": provider}
     checkpoint = {"stack": f"organization/{project}/{stack}", "latest": latest}
@@ -147,7 +147,7 @@ def state_text(project: str, stack: str, snapshot: Snapshot, crypter: Passphrase
 
 
 def _compact(value: Any) -> str:
-    """Return JSON in one line without spaces; a number JSON cannot write is an error."""
+    """Return compact JSON; raises ValueError for numbers that JSON cannot represent."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -163,7 +163,7 @@ def _encode(resource: Resource, encrypt: Callable[[str], str] | None) -> dict[st
 
 
 def _write_secret(secret: Secret, encrypt: Callable[[str], str] | None) -> Json:
-    """Write a secret; one inside of it is not encrypted twice, its JSON stands where the ciphertext would."""
+    """Return a secret as JSON; nested secrets are not encrypted twice, but written as JSON."""
     inner = str if encrypt else None
     plaintext = _compact(tag(secret.value, lambda nested: _write_secret(nested, inner)))
     held = {"ciphertext": encrypt(plaintext)} if encrypt else {"plaintext": plaintext}
@@ -171,10 +171,10 @@ def _write_secret(secret: Secret, encrypt: Callable[[str], str] | None) -> Json:
 
 
 def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.dumps) -> Snapshot:
-    """Read a deployment; without `decrypt` a secret that is not in plaintext is its ciphertext.
+    """Parse a deployment; without `decrypt`, an encrypted secret becomes its ciphertext.
 
-    Raises CredfleetError `state-unreadable`, for a record without its required fields, or with one of another
-    kind. Whether what a resource refers to is there, is for the Pulumi CLI to judge.
+    Raises CredfleetError `state-unreadable` for a record with missing fields or fields of a wrong type.
+    Whether references are valid is for the Pulumi CLI to judge.
     """
     pending = (_mapping(each, "a pending operation") for each in _list(deployment, "pending_operations"))
     return Snapshot(

@@ -1,4 +1,4 @@
-"""YAML files that people write: read as maps, and changed without what is as it was."""
+"""YAML files written by users: reads them as maps, and changes them with minimal differences."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from components.documents import Document, Unreadable, read_file
 def load_map(path: Path) -> Document:
     """Return a file's map, with the place of each entry; an empty map for an empty file.
 
-    Raises Unreadable: `file-missing`, `file-unreadable`, or `yaml-invalid`, with the place but not its text
-    (a secret?).
+    Raises Unreadable: `file-missing`, `file-unreadable`, or `yaml-invalid` with the place but not its text,
+    which could be a secret.
     """
     document = read_file(path)
     if document.data is None:
@@ -30,13 +30,13 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
 
 def merge(former: str, document: dict[str, Any]) -> str:
-    """Return a document as text, with order, quotes and comments of what is as in the former text."""
+    """Return a document as text, keeping order, quotes and comments where it equals the former text."""
     from ruamel.yaml import YAML
 
     lists = re.search(r"^( *)[^\s#-][^\n]*:\n(?:\s*#[^\n]*\n)*( *)- ", former, re.MULTILINE)
     yaml = YAML()
     yaml.preserve_quotes = True
-    yaml.width = 2**16  # a ciphertext stays on its line
+    yaml.width = 2**16  # ciphertexts stay on one line
     yaml.brace_single_entry_mapping_in_flow_sequence = True
     if lists is not None and len(lists[2]) > len(lists[1]):
         yaml.indent(mapping=2, sequence=4, offset=2)
@@ -46,7 +46,7 @@ def merge(former: str, document: dict[str, Any]) -> str:
 
 
 def _changed(former: Any, document: Any) -> Any:
-    """Return a document with the comments of a former one wherever both have the same."""
+    """Return a document with the comments of a former one where both are equal."""
     if not isinstance(former, dict) or not isinstance(document, dict):
         return former if former == document else document
     for key in former.keys() - document.keys():
