@@ -1,4 +1,4 @@
-"""The stacks of a project in whatever backend keeps them, each asked by the Pulumi CLI."""
+"""The stacks of a project in any backend, through the Pulumi CLI."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ANY: Final = "dev"
 
 
 class _Workspace(LocalWorkspace):
-    """Leaves alone which stack a person has selected: every command here names its own."""
+    """A workspace that never changes the user's selected stack: all commands here name theirs."""
 
     def create_stack(self, stack_name: str) -> None:
         named = ["--secrets-provider", self.secrets_provider] if self.secrets_provider else []
@@ -45,7 +45,7 @@ class _Workspace(LocalWorkspace):
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Stacks, and the CLI that is asked. sandbox: the CLI of the project's sandbox, where that is meant."""
+    """The stacks and the CLI to access them. sandbox: the CLI of the project's sandbox, if that is used."""
 
     folders: Folders
     command: PulumiCommand
@@ -54,7 +54,7 @@ class Backend:
 
     @classmethod
     def find(cls, folders: Folders, kubeconfig: Path | None = None) -> Backend:
-        """Return that of the environment, or else of the project's sandbox, if it has one.
+        """Return the backend of the environment, otherwise that of the project's sandbox, if any.
 
         Raises CredfleetError `cli-missing`; SandboxError as `pulumi_cli.find`.
         """
@@ -74,12 +74,12 @@ class Backend:
         return cls(folders, PulumiCommand(), cli, kubeconfig)
 
     def variables(self, stack: str) -> dict[str, str]:
-        """Return the variables that a stack needs beside those of the environment."""
+        """Return the environment variables that a stack needs in addition to the current ones."""
         own = exports(self.folders, stack, os.environ, self.sandbox) if self.sandbox else {}
         return own | ({"KUBECONFIG": str(self.kubeconfig)} if self.kubeconfig else {})
 
     def stack(self, name: str, variables: Mapping[str, str] | None = None) -> Stack:
-        """Return a stack, made first where the backend has none; raises as `select_stack`."""
+        """Return a stack, which is created if it does not exist; raises as `select_stack`."""
         workspace = self._workspace(self.variables(name) if variables is None else variables)
         return select_stack(self.folders.project, name, workspace)
 
@@ -92,16 +92,16 @@ class Backend:
             raise _failed("backend-unreachable", place, "list its stacks", "pulumi stack ls", error) from None
 
     def exported(self, stack: str, *, in_plain: bool = False) -> Exported:
-        """Return the state of a stack, its secrets encrypted or in plaintext; raises `state-unreadable`."""
+        """Return the exported state of a stack, secrets encrypted or plain; raises `state-unreadable`."""
         return self._ask(stack, "export", *(["--show-secrets"] if in_plain else []))
 
     def last_failure(self, stack: str) -> list[str]:
-        """Return that the last update failed: what it did not make is not in the state; as `exported`."""
+        """Return a message if the last update failed, which the state does not show; raises as `exported`."""
         last = self._ask(stack, "history", "--json", "--page-size", "1", "--page", "1")
         return [f"the last {each['kind']} failed" for each in last if each["result"] == "failed"]
 
     def _ask(self, stack: str, *words: str) -> Any:
-        """Return the JSON of a command of `pulumi stack`, which needs no key."""
+        """Return the JSON output of a command of `pulumi stack`, which needs no key."""
         asked = ["stack", *words, "--stack", stack]
         try:
             done = self.command.run(asked, str(self.folders.project), self.variables(stack))
@@ -111,13 +111,13 @@ class Backend:
         return json.loads(done.stdout)
 
     def deployments(self, stacks: Iterable[str], at_once: int = 1) -> dict[str, Mapping[str, Any]]:
-        """Return the state of each of these, so many asked at the same time; raises as `exported`."""
+        """Return the states of stacks. at_once: the number of parallel reads; raises as `exported`."""
         names = [*stacks]
         with ThreadPoolExecutor(at_once) as threads:
             return dict(zip(names, map(deployment_of, threads.map(self.exported, names)), strict=True))
 
     def import_(self, stack: str, state: Exported) -> None:
-        """Replace the state of a stack. Its secrets, in plaintext in it, go through no file.
+        """Replace the state of a stack. Its secrets, in plaintext, are never written to a file.
 
         Raises CredfleetError `state-refused`.
         """
@@ -150,5 +150,5 @@ def _failed(code: str, place: str, what: str, command: str, error: CommandError)
 
 
 def deployment_of(exported: Exported) -> Mapping[str, Any]:
-    """Return what a stack has by its state; nothing for one that has none."""
+    """Return the deployment in an exported state; empty if there is none."""
     return exported.get("deployment") or {}

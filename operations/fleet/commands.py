@@ -1,4 +1,4 @@
-"""`credfleet fleet`: all stacks of a project, how they stand, and which of them has which tenants."""
+"""`credfleet fleet`: all stacks of a project, their status, and their tenants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stack of a fleet gets which tenants, and whose a resource of a state is: pure."""
+"""Pure decisions on which stack of a fleet gets which tenants, and on the tenant of a resource in a state."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _IN_STORES: Final = {"-credential": "providers", "-login": "providers", "-read":
 
 @dataclass(frozen=True)
 class Split:
-    """The stacks of a fleet as they are and as they would be.
+    """The stacks of a fleet before and after a split.
 
-    before: as their file says it. had: tenant → the stacks whose states have it, where any does, whatever the
-    file says: two where a split was killed. files: all tenants of the folder they share.
+    before: according to stacks.yaml. had: tenant → the stacks whose states contain it, if any, which are two
+    after an interrupted split. files: all tenants in the shared folder.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Split:
 
     @cached_property
     def homes(self) -> Mapping[str, str]:
-        """Each tenant's stack, as it would be."""
+        """Each tenant's stack after the split."""
         return {file.name: self.after.stack_of(file.name) for file in self.files.files}
 
     @cached_property
     def moves(self) -> Mapping[str, tuple[str, str]]:
-        """Tenant → from which stack it goes to which."""
+        """Tenants that move → their stacks before and after."""
         moves: dict[str, tuple[str, str]] = {}
         for tenant, to in self.homes.items():
             was = self.had.get(tenant, (self.before.stack_of(tenant),))
@@ -86,11 +86,11 @@ class Split:
         return {**namespaces, **{entry.place: file.name for file in files for entry in file.entries}}
 
     def home(self, place: tuple[str, ...], otherwise: str) -> str:
-        """Return the stack of an entry of the configuration; otherwise: of one in no tenant's file."""
+        """Return the stack of a configuration entry; otherwise: for an entry in no tenant's file."""
         return self.homes[self._owners[place]] if place in self._owners else otherwise
 
     def home_of(self, resource: Resource) -> str | None:
-        """Return the stack of what is named after an entry of a tenant's file; None for all else."""
+        """Return the stack of a resource named after an entry of a tenant's file; None for all others."""
         named = urns.parse(resource.urn)
         parent = named.qualified_type.rpartition("$")[0]
         if parent.endswith(STORES):
@@ -104,9 +104,9 @@ class Split:
 
 
 def propose(name: str, before: Shards, tenants: Sequence[str], most: int) -> Shards:
-    """Return stacks with at most so many tenants each, as even as can be; those that are there stay.
+    """Return stacks with at most `most` tenants each, as even as possible; existing stacks stay.
 
-    name: of the first stack that there was; further ones are called after it.
+    name: of the first stack, after which new ones are named.
     """
     stacks = [*before.stacks]
     count = max(-(-len(tenants) // most), len(stacks))

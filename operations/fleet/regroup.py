@@ -1,4 +1,4 @@
-"""Which resources of states go to other stacks, and what becomes of their names: pure."""
+"""Pure functions that move resources between states and rename them accordingly."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def regroup(
     place: Callable[[Resource], str | None],
     is_shared: Callable[[Resource], bool] = lambda _: False,
 ) -> dict[str, Snapshot]:
-    """Return the states of stacks, each resource in the one where it belongs.
+    """Return the states of stacks, with each resource in the stack where it belongs.
 
-    states: by stack; one that is to be made is empty. place: the stack of a resource and of all below it;
-    None: that of its parent. What moved resources refer to and what stays is copied, if it stands for nothing
-    outside: components, providers, and what is_shared says.
-    Raises CredfleetError `state-entangled`, where one of two has to know the other, or an update was not
+    states: by stack; empty for new stacks. place: the stack of a resource and of all its children; None for
+    that of its parent. Resources that both moved and remaining ones refer to are copied if nothing outside
+    the state stands for them: components, providers, and those for which is_shared is true. Raises
+    CredfleetError `state-entangled` if resources of two stacks depend on each other, or an update was not
     finished.
     """
     homes: dict[str, str] = {}
@@ -94,7 +94,7 @@ def _moved(resource: Resource, to: str) -> Resource:
 
 
 def _within(urn: str, stack: str) -> str:
-    """Return the name of a resource in another stack; that of the stack itself ends in the stack's."""
+    """Return the URN of a resource in another stack; the name of the stack resource ends in the stack's."""
     if not urn:
         return urn
     named = urns.parse(urn)

@@ -1,6 +1,6 @@
-"""A fleet's tenants over more stacks: who has whom is proposed by their names, and what they have is moved.
+"""Distributes a fleet's tenants among more stacks: proposes a split by name, and moves their resources.
 
-What is moved keeps its objects in the cluster, and the name under which the stack that made them holds them
+Moved resources keep their objects in the cluster, and are still held under the name of their original stack
 (docs/adr/0010-held-as.md).
 """
 
@@ -51,10 +51,10 @@ _KEYS: Final = ("secretsprovider", "encryptedkey", "encryptionsalt")
 
 
 def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandResult:
-    """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it, or MOST.
+    """Propose a split, or execute it. most: tenants per stack; None for that of stacks.yaml, or MOST.
 
-    A tenant is in a state, or in two, whenever a split is killed, and protected in the one that it leaves.
-    Raises CredfleetError as `Folders.find`, `plan`, `regroup`, `ask`, `_files` and `Backend.import_`;
+    Whenever a split is interrupted, each tenant is in one state, or in two and protected in the one it
+    leaves. Raises CredfleetError as `Folders.find`, `plan`, `regroup`, `ask`, `_files` and `Backend.import_`;
     `state-changed`; SandboxError as `Backend.find`.
     """
     backend = Backend.find(Folders.find(Path.cwd()))
@@ -86,10 +86,10 @@ _States: TypeAlias = Mapping[str, Exported]
 
 
 def plan(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Split, _States]:
-    """Return the proposal for the fleet of a stack, and the states that its stacks have.
+    """Return the proposed split for a stack's fleet, and the states of its stacks.
 
-    Raises CredfleetError `no-tenant-files`, `pool-not-apart`; ConfigurationError for a file that cannot be
-    read; and as `read_settings` and the backend.
+    Raises CredfleetError `no-tenant-files`, `pool-not-apart`; ConfigurationError for an unreadable file; and
+    as `read_settings` and the backend.
     """
     settings, root = read_settings(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
@@ -124,7 +124,7 @@ def plan(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Spli
 
 
 def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:
-    """Return which stack of the project declares the pool that a stack claims from."""
+    """Return the stack of the project that declares the pool from which a stack claims."""
     for stack, path in at_rest.project.stacks().items():
         config = load_yaml(path).get("config") or {}
         pool = config.get(f"{NAMESPACE}accountPool")
@@ -135,7 +135,7 @@ def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:
 
 
 def _told(found: Split, done: str) -> CommandResult:
-    """Return who has whom; done: what is to be said of those who go elsewhere."""
+    """Return the tenants of each stack; done: what to report about those that move."""
     rows: list[tuple[str, ...]] = []
     stacks: list[dict[str, Any]] = []
     for stack in found.after.stacks:
@@ -157,7 +157,7 @@ def _told(found: Split, done: str) -> CommandResult:
 
 
 def _files(found: Split, first: StackAtRest) -> dict[Path, str]:
-    """Return what the files of the project become: of each stack that is new, then that of all stacks.
+    """Return the project's files to write: those of new stacks first, then stacks.yaml.
 
     Raises CredfleetError: `held-otherwise`, `credential-missing`.
     """
@@ -194,7 +194,7 @@ def _completed(
     documents: Mapping[str, dict[str, Any]],
     paths: Mapping[str, Path],
 ) -> dict[str, Any]:
-    """Return the file of a stack with the credentials of its tenants, which other stacks have encrypted."""
+    """Return a stack's file with the encrypted credentials of its tenants, taken from other stacks."""
     name = f"{NAMESPACE}{CREDENTIALS}"
     own: dict[str, Any] = _config(document).get(name) or {}
     missing: dict[str, Any] = {}
@@ -221,14 +221,14 @@ def _config(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what encrypts a stack's file, as it says it; nothing where the service does."""
+    """Return the encryption settings of a stack file; empty if the service encrypts."""
     return {key: document[key] for key in _KEYS if document.get(key)}
 
 
 def _stack_file(first: StackAtRest) -> dict[str, Any]:
-    """Return the file of a new stack: that of the first without what is that one's alone.
+    """Return the file of a new stack: that of the first one without what belongs to it alone.
 
-    Raises CredfleetError `credential-missing` for a secret that the service encrypts, for that stack alone.
+    Raises CredfleetError `credential-missing` for a secret that the service encrypts for one stack only.
     """
     alone = {f"{NAMESPACE}{each}" for each in ("tenants", CREDENTIALS)}
     config = {key: value for key, value in first.stack_file.config.items() if key not in alone}
@@ -256,9 +256,9 @@ _Resources: TypeAlias = dict[str, Resource]
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The states of a fleet's stacks as they are, encrypted, and as they come apart, in plaintext.
+    """The states of a fleet's stacks before (encrypted) and after a split (in plaintext).
 
-    Nothing but the process has them in plaintext. known: as this move wrote them last.
+    Plaintext is only in this process. known: the states as this move last wrote them.
     """
 
     backend: Backend
@@ -272,7 +272,7 @@ class _Move:
 
     @classmethod
     def of(cls, backend: Backend, found: Split, first: StackAtRest, before: _States, stopped: Event) -> _Move:
-        """Read the states; raises as `regroup` where they do not come apart."""
+        """Read the states; raises as `regroup` if they cannot be separated."""
         were = {
             stack: decode(deployment_of(backend.exported(stack, in_plain=True) if stack in before else {}))
             for stack in found.changed
@@ -281,7 +281,7 @@ class _Move:
         return cls(backend, found, before, were, are, before[first.stack], stopped, {**before})
 
     def held(self, stack: str) -> _Resources:
-        """Return what a stack had, protected where it loses it, so that no update deletes it before."""
+        """Return a stack's former resources; those that it loses are protected from deletion."""
         stays = {each.urn for each in self.are[stack].resources}
         had = self.were[stack].resources
         return {
@@ -290,11 +290,11 @@ class _Move:
         }
 
     def final(self, stack: str, config: Mapping[str, Any]) -> _Resources:
-        """Return what a stack has in the end. config: as the CLI gives it to a program."""
+        """Return a stack's final resources. config: as the CLI passes it to a program."""
         return {each.urn: self._declared(stack, each, config) for each in self.are[stack].resources}
 
     def write(self, stack: str, resources: _Resources) -> None:
-        """Replace a state. Raises CredfleetError `state-changed` where the stack was updated since."""
+        """Replace a state. Raises CredfleetError `state-changed` if the stack was updated meanwhile."""
         if self.stopped.is_set():
             raise KeyboardInterrupt("a signal")
         if stack in self.known and self.backend.exported(stack) != self.known[stack]:
@@ -319,7 +319,7 @@ class _Move:
         self.known[stack] = self.backend.exported(stack)
 
     def _declared(self, stack: str, resource: Resource, config: Mapping[str, Any]) -> Resource:
-        """Return what every stack of a fleet has for itself as the next update of this one would make it."""
+        """Return a resource that every stack of a fleet has as this stack's next update would write it."""
         match resource.type:
             case urns.ROOT_STACK_TYPE:
                 return replace(resource, outputs=resource.outputs if self._had(stack, resource) else {})
@@ -378,7 +378,7 @@ class _Move:
 
 
 def _with(resource: Resource, given: Properties, gone: Collection[str]) -> Resource:
-    """Return a resource whose inputs, which its outputs repeat, are others."""
+    """Return a resource with changed properties, both in inputs and in outputs."""
 
     def changed(props: Properties) -> Properties:
         return {**{key: value for key, value in props.items() if key not in gone}, **given}

@@ -1,4 +1,4 @@
-"""How the stacks of a project stand, by the states in their backend and the files here alone."""
+"""The status of a project's stacks, from the states in their backend and local files only."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _DEPLOYED: Final = "as deployed"
 
 @dataclass(frozen=True, slots=True)
 class StackStanding:
-    """One stack. waiting: what its configuration asks for and it does not declare yet.
+    """The status of a stack. waiting: configured resources that are not declared yet.
 
-    files: whether they are what it was last updated with, and all of that is done. updated: when, RFC 3339;
-    None for never.
+    files: whether they match the last update, and that update was complete. updated: in RFC 3339, None for
+    never.
     """
 
     stack: str
@@ -46,7 +46,7 @@ class StackStanding:
 
 
 def fleet_status(at_once: int = 1) -> CommandResult:
-    """Return how each stack of the project here stands, so many asked at the same time.
+    """Return the status of each stack of the project here. at_once: the number of parallel reads.
 
     Raises SandboxError as `Backend.find`; CredfleetError as `Folders.find` and `Backend.names`.
     """
@@ -77,7 +77,7 @@ def fleet_status(at_once: int = 1) -> CommandResult:
 
 
 def _standing(backend: Backend, known: Collection[str], stack: str) -> StackStanding:
-    """Return how a stack stands; what keeps it from being read is a failure of it alone."""
+    """Return the status of a stack; an unreadable state is reported as a failure of this stack."""
     if stack not in known:
         return StackStanding(stack)
     try:
@@ -99,7 +99,7 @@ def _standing(backend: Backend, known: Collection[str], stack: str) -> StackStan
 
 
 def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple[str, ...]]:
-    """Return whether the files of a stack are what its state was made with, and what is wrong with them."""
+    """Return whether a stack's files match its state, and the problems of the files."""
     file = Project.load(folders.project).stack_file(stack)
     if not file.exists():
         return "no file", ()
@@ -111,7 +111,7 @@ def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple
 
 
 def _failures(stack: str, snapshot: Snapshot) -> Iterator[str]:
-    """Yield what an update left behind."""
+    """Yield the failures that an update left in a state."""
     cleared = f"`pulumi up --stack {stack}`, then `pulumi refresh --clear-pending-creates --stack {stack}`"
     counts = {
         ("call", f"begun and never ended, to clear by {cleared}"): len(snapshot.pending),

@@ -1,4 +1,4 @@
-"""Which tenants the states of a project have, whatever the files say."""
+"""Which tenants the states of a project contain, whatever its files declare."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ States: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def states_in(folder: Path) -> States:
-    """Read the states that a backend of files has of a project; raises CredfleetError as `deployment_in`."""
+    """Read the states of a project in a file backend; raises CredfleetError as `deployment_in`."""
     files = (path for ending in ("*.json", "*.json.gz") for path in folder.glob(ending))
     return {path.name.split(".json")[0]: deployment_in(path.read_bytes(), str(path)) for path in files}
 
 
 def tenants_in(deployment: Mapping[str, Any]) -> Sequence[str]:
-    """Return the tenants that a state has, by their names.
+    """Return the names of the tenants in a state.
 
-    After an update that failed, it may have more than those that the stack is to have.
+    After a failed update, they can be more than the stack should have.
     """
     found: list[str] = []
     for each in _alive(deployment):
@@ -46,10 +46,10 @@ def tenants_in(deployment: Mapping[str, Any]) -> Sequence[str]:
 def stacks_of(
     states: States, stacks: Iterable[str], held_as: str | None = None
 ) -> Mapping[str, Collection[str]]:
-    """Return tenant → the stacks whose states have it: one, or two where a split of them was killed.
+    """Return tenant → the stacks whose states contain it: one, or two after an interrupted split.
 
-    stacks: those of a fleet. held_as: PROJECT/STACK, as whose it holds accounts; a state with such a claim is
-    of the fleet too, whatever names its stack.
+    stacks: those of a fleet. held_as: PROJECT/STACK as which the fleet holds accounts; states with such
+    claims belong to it too.
     """
     named, found = {*stacks}, dict[str, list[str]]()
     for stack, deployment in states.items():
@@ -65,10 +65,10 @@ def _alive(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def refuse_strays(at_rest: StackAtRest, settings: Settings, states: Callable[[], States]) -> None:
-    """Raise CredfleetError `tenant-elsewhere` where a stack is given a tenant that another one has.
+    """Raise CredfleetError `tenant-elsewhere` if a stack gets a tenant that another one has.
 
-    An update of the one would delete what it has, or know nothing of it, and one of the other make it a
-    second time.
+    Otherwise an update of the other stack could delete the tenant's resources, and one of this stack would
+    create them again.
     """
     root, stack = at_rest.project.directory, at_rest.stack
     if settings.tenants_from is None:

@@ -1,4 +1,4 @@
-"""The stacks of `stacks.yaml` previewed or updated in parallel, each pool's before its claimers."""
+"""Previews or updates the stacks of `stacks.yaml` in parallel, each pool's stack before its claimers."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the update of a stack ended, or its preview.
+    """The result of a stack's update or preview.
 
-    changes: what it did → how often. skipped: claims, or what needs them → why. code: its exit code.
+    changes: operation → count. skipped: skipped claims and their dependents → reason. code: its exit code.
     """
 
     stack: str
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """What a table says of it."""
+        """The cells of its row in a table."""
         changes = ", ".join(f"{count} {op}" for op, count in self.changes.items())
         skipped = ", ".join(self.skipped)
         return self.stack, self.outcome, changes or "-", skipped or "-", f"{self.seconds:.0f} s", self.why
@@ -66,11 +66,10 @@ Update: TypeAlias = Callable[[str], Outcome]
 def up_together(
     names: Sequence[str], at_once: int, kubeconfig: Path | None, *, only_preview: bool = False
 ) -> CommandResult:
-    """Bring stacks up, all of the file without names; at_once: how many at the same time.
+    """Update stacks, by default all of stacks.yaml. at_once: the number of parallel updates.
 
-    Exit code CLAIMS_SKIPPED where that is the worst of all; GENERIC where an update failed, CANCELLED where
-    it was stopped.
-    Raises Misused for a name that the file has not, ConfigurationError as `Stacks.read`; and as `Backend`.
+    Exit code: CLAIMS_SKIPPED if nothing worse happened; GENERIC if an update failed, CANCELLED if stopped.
+    Raises Misused for an unknown name, ConfigurationError as `Stacks.read`; and as `Backend`.
     """
     folders = Folders.find(Path.cwd())
     fleets = Stacks.read(folders.project).fleets
@@ -104,7 +103,7 @@ def up_together(
 def update_fleets(
     fleets: Mapping[str, Shards], wanted: set[str], at_once: int, update: Update
 ) -> Iterator[Outcome]:
-    """Update what is wanted of fleets: pools first; what claims from one that failed is left out."""
+    """Update the wanted stacks, pools first; stacks that claim from a failed pool are left out."""
     pools = [*dict.fromkeys(fleet.pool for fleet in fleets.values() if fleet.pool in wanted)]
     with ThreadPoolExecutor(at_once) as threads:
         first = {each.stack: each for each in threads.map(update, filter(None, pools))}
@@ -122,7 +121,7 @@ def update_fleets(
 
 @dataclass(frozen=True, slots=True)
 class _Updates:
-    """Brings up one stack after the other, or beside it. states: as they were before the first."""
+    """Updates stacks, also in parallel. states: as they were before the first update."""
 
     backend: Backend
     states: States
@@ -132,7 +131,7 @@ class _Updates:
     _reaching: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, stack: str) -> Outcome:
-        """Return how it went; nothing that is wrong with one stack is raised."""
+        """Return the result for a stack; its errors are part of it, not raised."""
         if self.stopped.is_set():
             return Outcome(stack, "left out", CANCELLED, why="you stopped it")
         if self.only_preview and stack not in self.states:
@@ -153,7 +152,7 @@ class _Updates:
         return found
 
     def _deployed(self, stack: str) -> Deployed:
-        """Preview, and update where there is something to do and it is not only to be looked at."""
+        """Preview, then update if there are changes and a preview is not all that is wanted."""
         folders, state = self.backend.folders, self.states.get(stack, {})
         at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
         refuse_new(folders, at_rest)
@@ -181,7 +180,7 @@ class _Updates:
         return done
 
     def _skipped(self, stack: str, done: Deployed) -> Mapping[str, str]:
-        """Return what is left for later, as a preview foresees or the state tells it."""
+        """Return what is skipped, according to the preview or the state."""
         if self.only_preview or done.exit_code:
             lines = [line for message in done.messages for line in message.splitlines()]
             claims = {f"claim {'/'.join(claim)}": why for claim, why in parse(lines, ()).skipped.items()}
@@ -194,7 +193,7 @@ class _Updates:
 
 
 def _outcome(stack: str, done: Deployed, skipped: Mapping[str, str]) -> Outcome:
-    """Return what a table says of a preview or an update."""
+    """Return the result of a preview or an update."""
     changes = {op: count for op, count in done.changes.items() if op != "same" and count}
     code = done.exit_code or (CLAIMS_SKIPPED if skipped else 0)
     outcome = done.outcome if changes or done.exit_code else "nothing changed"
@@ -210,7 +209,7 @@ def _why(error: ExplainedError | SandboxError) -> str:
 
 
 class _Progress:
-    """Tells which stacks are worked on, and how each ended."""
+    """Reports which stacks are in progress, and the result of each."""
 
     def __init__(self, line: ProgressLine, done: str, total: int) -> None:
         self._line, self._verb, self._total = line, done, total
@@ -219,7 +218,7 @@ class _Progress:
         self._ended = 0
 
     def __call__(self, stack: str, ended: str = "") -> None:
-        """Say that a stack is begun with, or how it ended."""
+        """Report that a stack was started, or how it ended."""
         with self._lock:
             if ended:
                 self._running.remove(stack)
