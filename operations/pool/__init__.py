@@ -1,1 +1,1 @@
-"""`credfleet pool` and `credfleet doctor`: a live pool seen, claimed from, and maintained."""
+"""`credfleet pool` and `credfleet doctor`: inspect, claim from and maintain a live pool."""

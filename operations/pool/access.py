@@ -1,4 +1,4 @@
-"""The pool of a namespace, in the cluster a command means: by its options, or by what a stack says."""
+"""Finds the pool and cluster of a command, from its options or from a stack's configuration."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ ClusterStackOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolTarget:
-    """A pool: its namespace, in the cluster of a kubeconfig file and a context of it.
+    """A pool: its namespace in a cluster, given by kubeconfig file and context.
 
-    uid: of kube-system, which the cluster must have; None does not check it. Without a file it is the sandbox
-    of this folder while that runs, else the cluster of KUBECONFIG; without a context the current.
-    stack: whose pool it is. typed: the other options by which it was named. writes: whether a command writes
-    to it; yes: whether its user has agreed to that.
+    uid: the expected UID of kube-system; None skips the check. Without a kubeconfig it is the running sandbox
+    of this folder, otherwise the cluster of KUBECONFIG; without a context the current one. stack: of the
+    pool. typed: the other options that named it. writes: whether the command writes to it; yes: whether the
+    user confirmed that.
     """
 
     namespace: str = DEFAULT_NAMESPACE
@@ -79,23 +79,23 @@ class PoolTarget:
         kubeconfig: Path | None,
         context: str | None = None,
     ) -> PoolTarget:
-        """Return the pool of a stack in the cluster it means, by other options where they are given."""
+        """Return the pool of a stack in its configured cluster; given options override that."""
         of_pool = (pool.from_ and pool.from_.cluster) or cluster
         return replace(
             _in_cluster(of_pool, stack, kubeconfig, context), namespace=pool.namespace, stack=stack
         )
 
     def advise(self, text: str) -> str:
-        """Return advice whose commands name this pool's namespace alone, with all that it was named by."""
+        """Return advice whose commands, which only name the namespace, have all options for this pool."""
         file = None if self.kubeconfig is None else str(self.kubeconfig)
         return ClusterTarget(self.context, file).advise(text, self.typed, self.namespace)
 
     def for_a_look(self) -> PoolTarget:
-        """Return the same pool where nothing is written."""
+        """Return the same pool for read-only access."""
         return replace(self, writes=False)
 
     def target(self) -> ClusterTarget:
-        """Return the cluster. Raises CredfleetError, code `no-cluster`, when there is none."""
+        """Return the cluster. Raises CredfleetError `no-cluster` if there is none."""
         kubeconfig = self.kubeconfig
         sandbox = None if kubeconfig else _of_sandbox()
         if self.context in (None, CONTEXT):
@@ -120,9 +120,9 @@ class PoolTarget:
         return ClusterTarget(context=self.context, kubeconfig=file, uid=self.uid)
 
     def open(self, manager: str | None = None) -> PoolOperator:
-        """Open the pool, and say which it is; raises as `told` and `Pool.open`.
+        """Open the pool, and report which one it is; raises as `told` and `Pool.open`.
 
-        manager: under which name the API server books what is written; None means a claimer's.
+        manager: the field manager for writes; None for that of claimers.
         """
         from components.account_pool.core.config_map import PoolConfigMap
         from components.account_pool.core.pool import CLAIMS
@@ -132,12 +132,12 @@ class PoolTarget:
         pool = PoolOperator.open(target, self.namespace, manager=manager or CLAIMS)
         if pool.settings == PoolConfigMap() and not pool.is_declared():
             gone = namespace_problem(target, self.namespace)
-            if gone is not None and gone.problem == _MISSING:  # of one that is going, claims may be released
+            if gone is not None and gone.problem == _MISSING:  # if terminating, claims can still be released
                 raise CredfleetError(code="no-pool", place=gone.place, problem=gone.problem, fix=gone.fix)
         return pool
 
     def open_existing(self, manager: str | None = None) -> PoolOperator:
-        """Open a pool that is there; raises as `open`, and CredfleetError of code `no-pool` for none."""
+        """Open an existing pool; raises as `open`, and CredfleetError `no-pool` if there is none."""
         pool = self.open(manager)
         if not (pool.is_declared() or pool.members()):
             raise CredfleetError(
@@ -149,10 +149,10 @@ class PoolTarget:
         return pool
 
     def told(self) -> ClusterTarget:
-        """Return the cluster, having said which it is; raises as `target`.
+        """Return the cluster after reporting which one it is; raises as `target`.
 
-        Asks before a write to a cluster that only KUBECONFIG names, and no stack of this folder is on; raises
-        CredfleetError `not-confirmed`.
+        Before a write to a cluster that only KUBECONFIG names, and that no stack here uses, the user is
+        asked. Raises CredfleetError `not-confirmed`.
         """
         target = self.target()
         if self.writes or self.kubeconfig is None:
@@ -174,7 +174,7 @@ class PoolTarget:
 
 
 def cluster_of(stack: str | None, kubeconfig: Path | None, context: str | None) -> PoolTarget:
-    """Return the cluster that options mean, and for what they leave open a stack; raises as `settings_of`."""
+    """Return the cluster given by options and, for what they omit, a stack; raises as `settings_of`."""
     if stack is None:
         return PoolTarget(kubeconfig=kubeconfig, context=context)
     from operations.config.settings import settings_of
@@ -190,9 +190,9 @@ def _in_cluster(
 
 
 def namespace_problem(target: ClusterTarget, namespace: str) -> Problem | None:
-    """Return what to do about a namespace that does not exist, or is being deleted; None if it is in order.
+    """Return the problem of a namespace that is missing or terminating; None otherwise.
 
-    An API server that does not answer, or does not let this user look, tells neither.
+    Also None if the API server does not answer, or forbids the read.
     """
     from components.account_pool.core.rebirth import RUNBOOK
 
@@ -215,7 +215,7 @@ def namespace_problem(target: ClusterTarget, namespace: str) -> Problem | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
-    """How a command that only looks names a pool: by its options, and for what they leave open by a stack."""
+    """How a read-only command names a pool: by options and, for what they omit, a stack."""
 
     WRITES: ClassVar = False
 
@@ -245,7 +245,7 @@ class PoolOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritablePoolOptions(PoolOptions):
-    """How a command names a pool that it writes to."""
+    """How a command that writes names a pool."""
 
     WRITES: ClassVar = True
 
@@ -254,7 +254,7 @@ class WritablePoolOptions(PoolOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPoolOptions(PoolOptions):
-    """How a pool is named that an account is taken from, or given back to, by hand."""
+    """How a pool is named for claims and releases by hand."""
 
     WRITES: ClassVar = True
 
@@ -262,7 +262,7 @@ class NamedPoolOptions(PoolOptions):
     yes: YesOption = False
 
     def __post_init__(self) -> None:
-        """Raise Misused where nothing names it."""
+        """Raise Misused if nothing names it."""
         if not self.namespace and self.stack is None:
             raise Misused(
                 place="--namespace",
@@ -296,7 +296,7 @@ def _of_sandbox() -> Path | None:
 
 
 def _remembered(stack: str) -> Path | None:
-    """Return the kubeconfig of the cluster of the user's that a stack was brought up on from here."""
+    """Return the kubeconfig of the user's cluster on which a stack was last updated from here."""
     from pulumi_sandbox.stack_cluster import StackCluster
 
     folders = _folders()
@@ -305,7 +305,7 @@ def _remembered(stack: str) -> Path | None:
 
 
 def _known_servers() -> set[str]:
-    """Return the addresses of the clusters that stacks were brought up on from here."""
+    """Return the addresses of the clusters on which stacks were updated from here."""
     from pulumi_sandbox.stack_cluster import StackCluster
 
     folders = _folders()

@@ -1,4 +1,4 @@
-"""`credfleet pool adopt`: claims for accounts that bear an owner only, under the slots that stacks name."""
+"""`credfleet pool adopt`: claims accounts that only have an owner, in the slots that stacks declare."""
 
 import re
 from collections import defaultdict
@@ -27,8 +27,8 @@ _TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)
 def adopt(asked: AdoptionOptions, where: PoolTarget) -> CommandResult:
     """Report the accounts that have an owner and no claim; with `--yes`, claim each for its owner.
 
-    The claims of the stack that is meant, if one is, name slots and holders.
-    Raises Misused for a term that is none; as `stack_claims`, `open_existing` and `PoolOperator.adopt`.
+    Slots and holders come from the claims of the stack, if one is given. Raises Misused for an invalid term;
+    as `stack_claims`, `open_existing` and `PoolOperator.adopt`.
     """
     claims = stack_claims(where.stack, asked.organization) if where.stack else ()
     slots, yes = by_tenant_and_type(asked.mapped or ()), where.yes
@@ -73,7 +73,7 @@ def adopt(asked: AdoptionOptions, where: PoolTarget) -> CommandResult:
 
 
 def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return the slots of `TENANT/TYPE=SLOT` terms; raises Misused for a term that is none."""
+    """Parse the slots of `TENANT/TYPE=SLOT` terms; raises Misused for an invalid one."""
     slots: dict[tuple[str, str], list[str]] = defaultdict(list)
     for term in terms:
         parts = _TERM.fullmatch(term)
@@ -88,7 +88,7 @@ def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequenc
 
 
 def stack_claims(stack: str, organization: str) -> tuple[ClaimRequest, ...]:
-    """Return what a stack claims, under its holder ids; raises as `read_settings` and `pool_of`."""
+    """Return the claims of a stack, with its holder IDs; raises as `read_settings` and `pool_of`."""
     at_rest = stack_here(stack)
     settings = read_settings(at_rest)
     pool = pool_of(settings, stack)
@@ -101,7 +101,7 @@ def stack_claims(stack: str, organization: str) -> tuple[ClaimRequest, ...]:
 def _claims_of(
     name: str, tenant: Tenant, pool: AccountPool, whose: tuple[str, str, str]
 ) -> Iterator[ClaimRequest]:
-    """Return the claims that a stack makes for a tenant; whose: organization, project and stack."""
+    """Yield the claims that a stack makes for a tenant; whose: organization, project and stack."""
     for slot, account in tenant.accounts.items():
         served = account.pool(pool.ruleset)
         if not isinstance(served, Fault):

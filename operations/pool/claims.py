@@ -1,4 +1,4 @@
-"""Claim and release from the command line, by the very protocol the program's claims run."""
+"""Claim and release from the command line, with the same protocol as the program."""
 
 import re
 import time
@@ -43,9 +43,9 @@ _LONGEST_PAUSE: Final = 15.0
 
 
 def claim(asked: ClaimOptions, where: PoolTarget, wait: str | None) -> CommandResult:
-    """Claim an account, waiting for a free one as long as allowed.
+    """Claim an account, waiting for a free one if requested.
 
-    Raises as `Pool.open` and `Pool.claim`, and Misused for a request that makes no sense.
+    Raises as `Pool.open` and `Pool.claim`, and Misused for an invalid request.
     """
     patience = seconds(wait) if wait else 0.0
     request, _ = place_request(asked, where.stack)
@@ -83,7 +83,7 @@ def claim_within(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Claimed:
-    """Claim again and again until an account is free or `patience` (seconds) is over; then Exhausted."""
+    """Retry a claim until an account is free; raises Exhausted after `patience` seconds."""
     began = clock()
     pause = _FIRST_PAUSE
     while True:
@@ -99,9 +99,9 @@ def claim_within(
 
 
 def release(asked: ReleaseOptions, where: PoolTarget) -> CommandResult:
-    """Release an account, or all that a stack holds.
+    """Release an account, or all accounts of a stack.
 
-    Raises CredfleetError with code `not-confirmed` for another's claim without `--yes`, or as `Pool.release`.
+    Raises CredfleetError `not-confirmed` for another's claim without `--yes`, or as `Pool.release`.
     """
     if asked.stack_gone is not None:
         return _release_of_stack(asked.stack_gone, asked, where)
@@ -148,17 +148,17 @@ def release(asked: ReleaseOptions, where: PoolTarget) -> CommandResult:
 
 
 def _how_it_is_held(record: Record, holder: str, asked: str) -> str:
-    """Say who holds an account of the slot, and how to release it."""
+    """Return who holds an account of the slot, and how to release it."""
     if record.name == asked:
         return f"{holder} does: add --holder {holder} --yes to release it in its place"
     return f"{holder} holds {record.member} under another partition: {record.partition}"
 
 
 def _release_of_stack(stack: str, asked: ReleaseOptions, where: PoolTarget) -> CommandResult:
-    """Report what a stack holds; with `--yes`, release it, except what it has claimed again since.
+    """Report what a stack holds; with `--yes`, release it, except what was claimed again meanwhile.
 
-    stack: its name, with project and organization where several are called so. Raises Misused when
-    they are not distinguished or `asked` names an account as well, or as `Pool.release`.
+    stack: its name, with project and organization if ambiguous. Raises Misused if it is ambiguous or `asked`
+    also names an account, or as `Pool.release`.
     """
     if asked != ReleaseOptions(stack_gone=stack):
         raise Misused(
@@ -219,7 +219,7 @@ def _release_of_stack(stack: str, asked: ReleaseOptions, where: PoolTarget) -> C
 
 
 def _holding_as(stack: str) -> Sequence[str]:
-    """Return the files of the stacks here that hold under the name of another one."""
+    """Return the files of stacks here that hold accounts under this stack's name."""
     name = stack.rpartition("/")[2]
     files = sorted(Path.cwd().glob("Pulumi.*.yaml"))
     return [
@@ -230,7 +230,7 @@ def _holding_as(stack: str) -> Sequence[str]:
 
 
 def _ended(pool: Pool, record: Record, holder: str) -> tuple[str, str | None]:
-    """Release a claim; return what came of it, and why its account makes no sense, which stops no other."""
+    """Release a claim; return the outcome, and the problem of a misconfigured account (not raised)."""
     try:
         return str(pool.release(record.name, holder, fence=record.fence(holder)).outcome), None
     except Misconfigured as error:
@@ -238,7 +238,7 @@ def _ended(pool: Pool, record: Record, holder: str) -> tuple[str, str | None]:
 
 
 def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Record, str]]]:
-    """Return what each stack holds, by `ORGANIZATION/PROJECT/STACK`."""
+    """Return the claims of each stack, by `ORGANIZATION/PROJECT/STACK`."""
     held: dict[str, list[tuple[Record, str]]] = defaultdict(list)
     for record in sorted(records, key=lambda each: (each.tenant, each.slot, each.name)):
         for holder in sorted(record.holders):
@@ -248,7 +248,7 @@ def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Re
 
 
 def named_slots(request: ClaimRequest, records: Iterable[Record]) -> Sequence[str]:
-    """Return the slots of a type that a tenant has; none where the one that is meant is among them."""
+    """Return a tenant's slots of a type; empty if the default slot is one of them."""
     slots = _slots_of(request, records)
     return () if slots & {DEFAULT_SLOT, FORMER_SLOT} else sorted(slots)
 
@@ -262,7 +262,7 @@ def _slots_of(request: ClaimRequest, records: Iterable[Record]) -> set[str]:
 
 
 def refuse_unnamed_slot(request: ClaimRequest, named: Sequence[str]) -> None:
-    """Raise Misused where any of several slots could be meant."""
+    """Raise Misused if several slots could be meant."""
     if named:
         raise Misused(
             place="--slot",
@@ -273,7 +273,7 @@ def refuse_unnamed_slot(request: ClaimRequest, named: Sequence[str]) -> None:
 
 
 def in_its_slot(asked: ClaimOptions, request: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
-    """Return the request as the pool knows its slot: where the holder is, else where others are.
+    """Return the request in the pool's slot: that of the holder, otherwise that of other holders.
 
     Raises as `refuse_unnamed_slot`.
     """
@@ -285,7 +285,7 @@ def in_its_slot(asked: ClaimOptions, request: ClaimRequest, records: Sequence[Re
 
 
 def _slot_in_stack(request: ClaimRequest, stack: str) -> str:
-    """Return the slot in which a stack declares an account as it is asked for; raises Misused for several."""
+    """Return the slot in which a stack declares the requested account; raises Misused for several."""
     from operations.config.settings import pool_of, settings_of
 
     settings = settings_of(stack)
@@ -316,9 +316,9 @@ def _refuse_strangers(request: ClaimRequest, stack: str) -> None:
 
 
 def place_request(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
-    """Return the request of the protocol in a stack's slot, and the rule of it that chose the pool of a plan.
+    """Return the request in its slot of the stack, and the rule that selected the pool of a plan.
 
-    Raises Misused unless either a type or a plan is given, and a plan has a pool; and for a slot of several.
+    Raises Misused unless either a type or a plan is given, if no pool serves it, or for an ambiguous slot.
     """
     request, rule = _chosen(asked, stack)
     if stack is None or asked.slot is not None:
@@ -327,7 +327,7 @@ def place_request(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest,
 
 
 def _chosen(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
-    """Return the request in the slot that is named, or the usual one."""
+    """Return the request in the given slot, or the default one, and the rule."""
     values = partition(asked.partition or ())
     request = ClaimRequest(
         tenant=asked.tenant,
@@ -362,7 +362,7 @@ def _chosen(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str |
 
 
 def check_types(option: str, given: Iterable[str], members: Iterable[Member]) -> None:
-    """Raise Misused for a type that is of no cloud, and that no account of a pool has."""
+    """Raise Misused for a type that is of no known cloud and that no account has."""
     known = {each.type for each in members}
     for account_type in given:
         if account_type not in known and hyperscaler_of(account_type) is None:
@@ -374,9 +374,9 @@ def check_types(option: str, given: Iterable[str], members: Iterable[Member]) ->
 
 
 def seconds(text: str, *, option: str = "--wait", least: int = 0) -> float:
-    """Return the seconds of an option: `30s`, `10m`, `2h`, or several of them, as `1h30m`.
+    """Return the seconds of a duration option: `30s`, `10m`, `2h`, or a combination like `1h30m`.
 
-    Raises Misused when it is not a duration, or one of fewer seconds than `least`.
+    Raises Misused if it is not a duration, or has fewer than `least` seconds.
     """
     if not re.fullmatch(r"(\d+[smh])+", text):
         raise Misused(
@@ -391,9 +391,9 @@ def seconds(text: str, *, option: str = "--wait", least: int = 0) -> float:
 
 
 def partition(terms: Sequence[str]) -> Mapping[str, str]:
-    """Return the `KEY=VALUE` terms of a partition.
+    """Parse the `KEY=VALUE` terms of a partition.
 
-    Raises Misused for a term without both, or a key given twice.
+    Raises Misused for an incomplete term or a duplicate key.
     """
     values: dict[str, str] = {}
     for term in terms:

@@ -1,7 +1,7 @@
-"""`credfleet pool clean`: wipes dirty accounts by commands of the user's own.
+"""`credfleet pool clean`: cleans dirty accounts with the user's own commands.
 
-A command gets the name of the account and nothing secret: what it needs of the credential it reads from the
-Secret itself, by the kubeconfig it is told. Its output goes to a log of its own.
+A command gets the account's name and no secret: it reads the credential from the Secret with the kubeconfig
+that it is given. Its output goes to its own log.
 """
 
 import os
@@ -37,10 +37,10 @@ from operations.pool.options import CleaningOptions
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """Runs the command of an account's type.
+    """Runs the cleaning command of an account's type.
 
-    timeout: seconds that one command may take. within: seconds after which no more is begun. cooldown:
-    seconds between two attempts. stopped: by a signal, so nothing is begun or judged.
+    timeout: seconds for one command. within: seconds after which none is started. cooldown: seconds between
+    two attempts. stopped: by a signal; then nothing is started or judged.
     """
 
     programs: launching.Programs
@@ -56,15 +56,15 @@ class Cleaner:
     starting: Lock = field(default_factory=Lock)
 
     def command(self, account_type: str) -> Sequence[str] | None:
-        """Find the command of a type: its own, else that of its cloud."""
+        """Return the command for a type, or else for its cloud."""
         return launching.command_of(self.programs.cleaning, account_type)
 
     def is_over(self) -> bool:
-        """Whether the time of the run is over, or it was stopped."""
+        """Return whether the time of the run is over, or it was stopped."""
         return self.stopped.is_set() or time.monotonic() - self.began >= self.within
 
     def stop(self) -> None:
-        """End every command that runs, and begin no other; their accounts are the next run's."""
+        """End all running commands, and start no others; the next run handles their accounts."""
         self.stopped.set()
         with self.starting:
             for launcher in [*self.launchers.values()]:
@@ -72,9 +72,9 @@ class Cleaner:
 
     @contextmanager
     def hold(self, member: Member) -> Generator[Holder | None]:
-        """Start what will run the command of a member, before the member is taken: the launcher holds it.
+        """Start the launcher for a member's command before the member is taken, and yield it as holder.
 
-        It ends when this process does, and not before all is dead that the command started.
+        It ends when this process does, but only after everything that the command started.
         """
         command, pod = self.command(member.type), launching.own_pod(self.where)
         if command is None:
@@ -94,7 +94,7 @@ class Cleaner:
             launching.end(launcher)
 
     def wipe(self, pool: PoolOperator, member: Member) -> str | None:
-        """Run the command of a member's type until it ends well: None, or why the account is not clean."""
+        """Run the command for a member; return None on success, otherwise why the account is not clean."""
         command = self.command(member.type)
         if command is None:
             return f"no cleaner is configured for type {member.type}"
@@ -114,7 +114,7 @@ class Cleaner:
         return f"{failure}, {attempt} times" if failure and attempt > 1 else failure
 
     def _misidentified(self, pool: PoolOperator, member: Member) -> str | None:
-        """Ask which account the credential opens: None for the member's own. What it says is not told."""
+        """Return why the credential is not known to open the member's account; None if it does."""
         account = member.account_id
         if launching.command_of(self.programs.keys, member.type) is None or account is None:
             return None
@@ -126,7 +126,7 @@ class Cleaner:
         return None
 
     def ask(self, asked: AskProgram) -> Told:
-        """Ask the program for keys of a type; raises KeyboardInterrupt when it was stopped."""
+        """Ask the key program of a type; raises KeyboardInterrupt if stopped."""
         command = launching.command_of(self.programs.keys, asked.member.type)
         if command is None:
             return Told(Said.UNKNOWN, f"no program makes keys for type {asked.member.type}")
@@ -137,19 +137,19 @@ class Cleaner:
         return told
 
     def _run(self, name: str, launcher: launching.Launcher) -> str | None:
-        """Run a command once; raises KeyboardInterrupt when it was stopped, which says nothing of it."""
+        """Run a command once; raises KeyboardInterrupt if stopped, as its result means nothing then."""
         failure = launching.run_once(launcher, "")
         if self.stopped.is_set() or failure is None:
             raise KeyboardInterrupt
         return f"{name} {failure}" if failure else None
 
     def look(self, holder: Holder) -> bool | None:
-        """Whether a holder is alive."""
+        """Return whether a holder is alive."""
         return launching.look(holder, self.where)
 
 
 def clean(options: CleaningOptions, where: PoolTarget) -> CommandResult:
-    """Wipe every dirty account, and tell what became of each; exit code 1 when one was not wiped."""
+    """Clean every dirty account and report the outcomes; exit code 1 if one was not cleaned."""
     cleaner = Cleaner(
         _programs(options, where),
         where,
@@ -213,7 +213,7 @@ def clean(options: CleaningOptions, where: PoolTarget) -> CommandResult:
 
 
 def _refuse_unknown(options: CleaningOptions, take_over: Collection[str], pool: PoolOperator) -> None:
-    """Raise Misused for a type of no cloud and no account, Misconfigured for an account that is not there."""
+    """Raise Misused for a type of no cloud or account, Misconfigured for an account that does not exist."""
     members = pool.members()
     check_types("--command", parse_commands(options.commands or ()), members)
     check_types("--type", [options.type] if options.type else [], members)
@@ -222,7 +222,7 @@ def _refuse_unknown(options: CleaningOptions, take_over: Collection[str], pool: 
 
 
 def load_commands(stack: str) -> launching.Programs:
-    """Return the programs of a stack; raises Misconfigured when it names no cleaner, or as `settings_of`."""
+    """Return the programs of a stack; raises Misconfigured if it has no cleaner, or as `settings_of`."""
     programs = launching.load_programs(stack)
     if not programs.cleaning:
         raise Misconfigured(
@@ -235,7 +235,7 @@ def load_commands(stack: str) -> launching.Programs:
 
 
 def _programs(options: CleaningOptions, where: PoolTarget) -> launching.Programs:
-    """Return the commands that are given, else the programs of the pool; raises as what reads them."""
+    """Return the given commands, otherwise the pool's programs; raises as `parse_commands` and others."""
     if not options.commands:
         return commands_of_pool(where)
     keys = launching.load_programs(where.stack).keys if where.stack else {}
@@ -243,9 +243,9 @@ def _programs(options: CleaningOptions, where: PoolTarget) -> launching.Programs
 
 
 def commands_of_pool(where: PoolTarget) -> launching.Programs:
-    """Return the programs of a pool's stack, or of the default one if the pool is its.
+    """Return the programs of the pool's stack, or those of the default stack if the pool is its pool.
 
-    Raises Misused when the pool is not the default stack's, and as `load_commands`.
+    Raises Misused if the pool is not that of the default stack, and as `load_commands`.
     """
     from operations.config.settings import settings_of
 
@@ -262,7 +262,7 @@ def commands_of_pool(where: PoolTarget) -> launching.Programs:
 
 
 def _is_one_cluster(one: PoolTarget, other: PoolTarget) -> bool:
-    """Whether two pools are behind one address, as far as their kubeconfigs say."""
+    """Return whether two pools have the same cluster address according to their kubeconfigs."""
     try:
         targets = {one.target(), other.target()}
         return len(targets) == 1 or len({configuration_of(each).host for each in targets}) == 1
@@ -271,7 +271,7 @@ def _is_one_cluster(one: PoolTarget, other: PoolTarget) -> bool:
 
 
 def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Read `TYPE=COMMAND` terms; raises Misused for one without both."""
+    """Parse `TYPE=COMMAND` terms; raises Misused for an incomplete one."""
     commands: dict[str, Sequence[str]] = {}
     for term in terms:
         account_type, _, command = term.partition("=")
@@ -289,7 +289,7 @@ def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
 
 
 def check(programs: launching.Programs) -> None:
-    """Raise Misconfigured for a program that is not there, before an account is quarantined for it."""
+    """Raise Misconfigured for a missing program before an account is quarantined because of it."""
     for account_type, command in (*programs.cleaning.items(), *programs.keys.items()):
         if shutil.which(launching.find_program(command[0], programs.folder)) is None:
             raise Misconfigured(

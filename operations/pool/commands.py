@@ -1,4 +1,4 @@
-"""`credfleet pool` and `credfleet doctor`: who has which account, claims by hand, and the care of a pool."""
+"""`credfleet pool` and `credfleet doctor`: accounts and their holders, manual claims, and maintenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`credfleet pool quarantine --cut`: an account is taken from who holds it, at once."""
+"""`credfleet pool quarantine --cut`: takes an account away from its holders at once."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Found = tuple[str, str, Mapping[str, Any]]
 
 
 class _Refused(Exception):  # noqa: N818 - what the API server did
-    """The API server did not do what was asked."""
+    """The API server rejected a request."""
 
 
 def cut_off(where: PoolTarget, account: str, reason: str) -> CommandResult:
     """Quarantine an account, then delete its copies in this cluster and the rights to read it.
 
-    What cannot be deleted is told, and the rest is; raises as `PoolOperator.quarantine`.
+    Failed deletions are reported and do not stop the rest; raises as `PoolOperator.quarantine`.
     """
     pool = where.open(OPERATOR)
     with pool.flushed():
@@ -56,7 +56,7 @@ def cut_off(where: PoolTarget, account: str, reason: str) -> CommandResult:
 
 
 def _rights(connection: Connection, namespace: str, account: str) -> Iterator[Found]:
-    """Find the Roles that let tenants read the account, and their bindings, which come first."""
+    """Yield the Roles that let tenants read the account, after their bindings."""
     base = f"{_RBAC}/{namespace}"
     roles = [
         one["metadata"]
@@ -74,7 +74,7 @@ def _rights(connection: Connection, namespace: str, account: str) -> Iterator[Fo
 
 
 def _copies(connection: Connection, namespace: str, account: str) -> Iterator[Found]:
-    """Find the Secrets that were made of the account."""
+    """Yield the Secrets that are copies of the account."""
     for one in _listed(connection, "/api/v1/secrets"):
         metadata = one["metadata"]
         if (metadata.get("annotations") or {}).get(PROJECTED_FROM) == f"{namespace}/{account}":

@@ -1,6 +1,6 @@
-"""`credfleet doctor`: what is wrong with a pool, and the command that fixes it; nothing is written.
+"""`credfleet doctor`: finds problems of a pool and the commands that fix them, without writing.
 
-Each look is judged by itself, in `health.py`, so that one thing that is wrong hides no other.
+Each check is judged separately, in `health.py`, so that one problem hides no other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MARKS: Final = {Health.WELL: "✓", Health.NOTED: "·", Health.UNKNOWN: "?", Hea
 
 
 def doctor(options: PoolOptions) -> CommandResult:
-    """Look at everything and tell it; exit code 1 when something is wrong."""
+    """Run all checks and report them; exit code 1 if something is wrong."""
     found = [*_examine(options)]
     count = sum(each.health is Health.WRONG for each in found)
     rows = [
@@ -75,7 +75,7 @@ def doctor(options: PoolOptions) -> CommandResult:
 
 
 def _examine(options: PoolOptions) -> Iterator[Diagnosis]:
-    """Look at everything, as far as it can be seen."""
+    """Run all checks, as far as permissions allow."""
     try:
         where = options.resolve()
         yield from (replace(each, fix=where.advise(each.fix)) for each in _examine_pool(where))
@@ -117,7 +117,7 @@ def _examine_pool(where: PoolTarget) -> Iterator[Diagnosis]:
 
 
 def _lacking(stack: str | None) -> Callable[[str], str]:
-    """Return what says of a type why `pool clean` would wipe none of it here, and what to do first."""
+    """Return a function that tells why `pool clean` cannot clean a type here, and what to do first."""
     from operations.pool.cleaning import load_commands
     from operations.pool.launching import command_of
 
@@ -130,7 +130,7 @@ def _lacking(stack: str | None) -> Callable[[str], str]:
 
 
 def _listed(stack: str, snapshot: PoolSnapshot) -> Iterator[Diagnosis]:
-    """Compare the CSV of a stack's members with the accounts that are there."""
+    """Compare the CSV of a stack's members with the existing accounts."""
     from components.account_pool.members_file import missing_or_different
     from operations.config.settings import pool_of, settings_of
 
@@ -144,7 +144,7 @@ def _listed(stack: str, snapshot: PoolSnapshot) -> Iterator[Diagnosis]:
 
 
 def _may(connection: Connection, namespace: str, power: Right, verb: str) -> bool:
-    """Whether the API server lets the present user."""
+    """Return whether the API server allows this to the current user."""
     named = {"namespace": namespace, "group": power.group, "resource": power.resource, "verb": verb}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -156,7 +156,7 @@ def _may(connection: Connection, namespace: str, power: Right, verb: str) -> boo
 
 
 def _cluster(target: ClusterTarget, connection: Connection) -> Diagnosis:
-    """Return which cluster it is, or why that is unknown."""
+    """Return the identity of the cluster, or why it is unknown."""
     reply = connection.call("GET", "/api/v1/namespaces/kube-system")
     version = connection.call("GET", "/version").body.get("gitVersion", "of unknown version")
     uid = reply.body["metadata"]["uid"] if reply.status == OK else "not readable by this user"

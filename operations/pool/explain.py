@@ -1,4 +1,4 @@
-"""`credfleet pool explain`: why a claim gets the account it gets, or none; nothing is written."""
+"""`credfleet pool explain`: why a claim gets its account, or none; nothing is written."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +17,7 @@ _SHOWN: Final = 20
 
 
 def explain_claim(asked: ClaimOptions, where: PoolTarget) -> CommandResult:
-    """Return what a claim would come to now, and why; raises as `place_request` and `Pool.open`."""
+    """Return the result of a claim if made now, and why; raises as `place_request` and `Pool.open`."""
     request, rule = place_request(asked, where.stack)
     pool = where.open()
     look = pool.look()
@@ -45,7 +45,7 @@ def explain_claim(asked: ClaimOptions, where: PoolTarget) -> CommandResult:
 def as_document(
     namespace: str, request: ClaimRequest, rule: str | None, explanation: Explanation
 ) -> dict[str, Any]:
-    """Return an explanation for machines; `claim` is null when there is none yet, `rule` without a plan."""
+    """Return an explanation as a JSON document; `claim` is null without one, `rule` without a plan."""
     claim = explanation.claim
     return {
         "namespace": namespace,

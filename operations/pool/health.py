@@ -1,4 +1,4 @@
-"""What each look at a pool means: well, worth knowing, not to be seen, or wrong, and what fixes it. Pure."""
+"""Pure judgments of doctor's checks: fine, noteworthy, not visible, or wrong, with a fix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GRANTS: Final[Mapping[str, str]] = {
 
 
 class Health(StrEnum):
-    """How something is: well; well, but worth knowing; not to be seen by this user; wrong."""
+    """The result of a check: fine; fine, but noteworthy; not visible to this user; wrong."""
 
     WELL = "well"
     NOTED = "noted"
@@ -43,7 +43,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What one look showed. fix: what to do about it, empty when there is nothing to do."""
+    """The finding of a check. fix: what to do about it; empty if nothing."""
 
     subject: str
     health: Health
@@ -54,7 +54,7 @@ class Diagnosis:
 def rights(
     may: Callable[[Right, str], bool], namespace: str, new_keys: Collection[str] = ()
 ) -> Iterator[Diagnosis]:
-    """Return what work on the pool the present user may do; to be allowed it by halves, or none, is wrong.
+    """Yield what the current user can do with the pool; partial rights for a task, or none, are wrong.
 
     may: whether the API server allows a verb. new_keys: types whose keys cleaners change.
     """
@@ -83,7 +83,7 @@ def rights(
 def admission(
     get: Callable[[str, str], Reply], namespace: str, settings: PoolConfigMap
 ) -> Iterator[Diagnosis]:
-    """Whether the API server keeps the rules of the pool; get: reads an object by kind and name."""
+    """Yield whether admission policies protect the pool; get: reads an object by kind and name."""
     found: dict[str, list[str]] = {"in force": [], "unseen": [], "missing": [], "strange": []}
     manifests = admission_manifests(namespace, settings, allow_destroy=True)
     for policy, binding in zip(manifests[::2], manifests[1::2], strict=True):
@@ -115,7 +115,7 @@ def admission(
 
 
 def _is_in_force(expected: JsonObject, live: JsonObject) -> bool:
-    """Whether an object has every rule expected, and denies; the rules on deletion may be there or not."""
+    """Return whether an object has all expected rules, and denies; rules on deletion are optional."""
     spec, wanted = live["spec"], expected["spec"]
     if expected["kind"] == BINDING:
         return "Deny" in spec.get("validationActions", ())
@@ -126,7 +126,7 @@ def _is_in_force(expected: JsonObject, live: JsonObject) -> bool:
 
 
 def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None, Diagnosis]:
-    """Read what the pool says about itself; reply: its ConfigMap. Without one it is a pool all the same."""
+    """Return the pool's settings from its ConfigMap (`reply`); without one, the defaults apply."""
     fix = "declare accountPool in a stack and run `up`"
     if reply.status == ABSENT:
         text = f"{namespace} has no ConfigMap {CONFIG_MAP}: taken for a pool without partitions and limits"
@@ -144,7 +144,7 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
 
 
 def held(holds: Holds, namespace: str) -> Iterator[Diagnosis]:
-    """Return where the pool gives no new accounts."""
+    """Yield where the pool gives no new accounts."""
     for scope, why in holds.all():
         yield Diagnosis("pool", Health.NOTED, describe_hold(scope, why), holds.fix(scope, namespace))
 
@@ -156,9 +156,9 @@ def accounts(
     now: datetime,
     lacking: Callable[[str], str] = lambda _: "",
 ) -> Iterator[Diagnosis]:
-    """Return what accounts wait for an operator, the longest first, and where none is left.
+    """Yield the accounts that wait for an operator, oldest first, and types without free accounts.
 
-    lacking: what to do before accounts of a type can be cleaned from here; empty for nothing.
+    lacking: what must be done before accounts of a type can be cleaned from here; empty for nothing.
     """
     status = status_of(snapshot, settings)
     if not status.accounts:
@@ -216,7 +216,7 @@ def accounts(
 
 
 def claims(snapshot: PoolSnapshot, survey: SweepReport, namespace: str) -> Iterator[Diagnosis]:
-    """Return which claims and accounts do not belong together any more, and what stands half-done."""
+    """Yield claims and accounts that no longer match, and unfinished operations."""
     bound = sum(record.phase is Phase.BOUND for record in snapshot.records)
     yield Diagnosis("claims", Health.WELL, f"{bound} bound")
     sweep = f"`credfleet pool sweep -n {namespace}`"
@@ -238,5 +238,5 @@ def _aged(found: Iterable[Account], now: datetime) -> str:
 
 
 def wrong(subject: str, text: str, fix: str) -> Diagnosis:
-    """Make a diagnosis of something that has to be fixed."""
+    """Return a diagnosis of a problem."""
     return Diagnosis(subject, Health.WRONG, text, fix)

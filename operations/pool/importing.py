@@ -1,6 +1,6 @@
-"""`credfleet pool import`: Secrets for the accounts of a CSV; the values come from files or standard input.
+"""`credfleet pool import`: creates Secrets for a CSV's accounts, with values from files or standard input.
 
-A value is in no argument, no message and no answer, and goes to the API server only.
+Values never appear in arguments, messages or results, and are sent to the API server only.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 
 def bring(asked: BringingOptions, where: PoolTarget) -> CommandResult:
-    """Make the Secret of an account that is a tenant's; one that is there already is compared.
+    """Create the Secret of an account that a tenant brings, or compare an existing one.
 
-    Exit code 1 where another value stays. Raises ConfigurationError with everything that is wrong with what
-    was given, before the write; NotAllowed; and as `read_bytes` and `Pool.open`.
+    Exit code 1 if a different value stays. Raises ConfigurationError with all problems of the input before
+    any write; NotAllowed; and as `read_bytes` and `Pool.open`.
     """
     account = (asked.type, asked.account_id)
     name, former = brought_name(*account), former_name(asked.tenant, *account)
@@ -109,7 +109,7 @@ def bring(asked: BringingOptions, where: PoolTarget) -> CommandResult:
 
 
 def _brought_before(outcome: str, reason: str, document: Mapping[str, object]) -> CommandResult:
-    """Tell how an account compares that was there before; who may only bring may not read it."""
+    """Report how an existing account compares; who can only bring accounts cannot read it."""
     was_there = f"account {document['secretName']} was there already"
     if outcome in ("there", _UPDATED):
         return CommandResult(document, [f"✓ {was_there}, and has this value"])
@@ -123,9 +123,9 @@ def _brought_before(outcome: str, reason: str, document: Mapping[str, object]) -
 
 
 def _refuse_twin(pool: PoolOperator, names: Collection[str], member: Member) -> None:
-    """Raise Misconfigured for an account that the pool has, but as the tenant's own under one of these names.
+    """Raise Misconfigured for an account that the pool has, unless it is the tenant's own with such a name.
 
-    Who may only bring cannot see whether it has.
+    Users who can only bring accounts cannot check this.
     """
     owner = tenant_label(member.tenant or "")
     with suppress(NotAllowed):
@@ -141,7 +141,7 @@ def _refuse_twin(pool: PoolOperator, names: Collection[str], member: Member) -> 
 
 
 def _member(name: str, asked: BringingOptions) -> Member:
-    """Return the account as the configuration has it of a member."""
+    """Return the account as a member in the configuration would be."""
     parts, ends = partition(asked.partition or ()), asked.expires_at
     stated = {"tenant": asked.tenant, "type": asked.type, "accountId": asked.account_id, "partition": parts}
     stated |= {} if ends is None else {"expiresAt": ends}
@@ -167,14 +167,12 @@ HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
 def import_accounts(
     where: PoolTarget, file: Path, values: str, *, update: bool, dry_run: bool
 ) -> CommandResult:
-    """Make the Secrets of a CSV that are not there yet, and compare the others with it, value and all.
+    """Create the missing Secrets of a CSV, and compare the others with it, including values.
 
-    values: a folder with a file NAME.json for each account, or `-` for one JSON object of all on standard
-    input. update: put a value in place of another one. Exit code 1 when a Secret that is there differs, or
-    one was refused.
-
-    Raises ConfigurationError with everything that is wrong with the CSV or the values, before any write; and
-    as `read_bytes` and `Pool.open`.
+    values: a folder with a file NAME.json for each account, or `-` for one JSON object with all on standard
+    input. update: replace different values. Exit code 1 if an existing Secret differs, or a Secret was
+    rejected. Raises ConfigurationError with all problems of CSV and values before any write; and as
+    `read_bytes` and `Pool.open`.
     """
     read_bytes(str(file), "rows of name, type and accountId", instead="")
     pool = (where.for_a_look() if dry_run else where).open(OPERATOR)
@@ -219,7 +217,7 @@ def import_accounts(
 
 
 def _taken(new: Sequence[ExistingMember], present: Collection[PoolMember]) -> Iterator[Problem]:
-    """Yield the new rows whose accounts the pool has under other names."""
+    """Yield problems of new rows whose accounts the pool has under other names."""
     taken = {cloud_account(each.type, each.account_id): each.name for each in present if each.account_id}
     for row in new:
         if name := taken.get(cloud_account(row.type, row.account_id)):
@@ -235,7 +233,7 @@ _TO_UPDATE: Final = "to update"
 
 @dataclass(frozen=True, slots=True)
 class _Secrets:
-    """The Secrets of a pool, data included: made, compared, and with `update` changed in their data alone."""
+    """The Secrets of a pool with their data: created, compared, and with `update` changed in their data."""
 
     connection: Connection
     namespace: str
@@ -243,7 +241,7 @@ class _Secrets:
     dry_run: bool = False
 
     def make(self, body: Mapping[str, object]) -> tuple[str, str]:
-        """Return what came of a Secret that was not there, and why."""
+        """Create a missing Secret; return the outcome and its reason."""
         if self.dry_run:
             return "to import", ""
         reply = self.ask("POST", "", body)
@@ -252,9 +250,9 @@ class _Secrets:
     def compare(
         self, name: str, data: Mapping[str, str] | None, found: Sequence[str] = ()
     ) -> tuple[str, str]:
-        """Return how a Secret that is there compares, and why. found: what else it says otherwise.
+        """Return how an existing Secret compares, and why. found: differences outside its data.
 
-        What may be another account keeps its value, and so does what a stack declares.
+        The value is kept if it may be another account's, and if a stack declares it.
         """
         if data is None and not found:
             return "not compared", "no value is given for it"
@@ -271,7 +269,7 @@ class _Secrets:
         return self._replace(name, reply.body["metadata"], {**dict.fromkeys(live), **data})
 
     def _why_not(self, live: JsonObject) -> str:
-        """Return why another value is not put in its place, and how it is; empty where it is."""
+        """Return why a different value is not replaced, or how to do so; empty if it is."""
         member = PoolMember.parse(live)
         if member.key_phase is not None:
             return f", and its key is being rotated ({member.key_phase})"
@@ -280,7 +278,7 @@ class _Secrets:
         return "" if self.update else "; --update puts that one in its place"
 
     def _replace(self, name: str, seen: JsonObject, data: Mapping[str, str | None]) -> tuple[str, str]:
-        """Change the data of a Secret that is as it was seen; a key without a value goes."""
+        """Replace the data of a Secret if unchanged since it was read; keys with None are removed."""
         if self.dry_run:
             return _TO_UPDATE, ""
         held = {key: seen[key] for key in ("uid", "resourceVersion")}
@@ -288,7 +286,7 @@ class _Secrets:
         return (_UPDATED, "") if reply.answer is HttpOutcome.DONE else (_REFUSED, reply.reason)
 
     def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
-        """Make a call about Secrets; raises Unreachable without an answer."""
+        """Send a request about Secrets; raises Unreachable without an answer."""
         kind = MERGE_PATCH if method == "PATCH" else "application/json"
         place = f"/api/v1/namespaces/{self.namespace}/secrets{path}"
         try:
@@ -300,10 +298,10 @@ class _Secrets:
 def _data(
     rows: Sequence[ExistingMember], needed: Collection[str], values: str
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return the data of each account's Secret, of those needed and of what else is given.
+    """Return the data of each needed account's Secret, and of the others whose values are given.
 
-    Raises ConfigurationError with every value that is none, or that no row has, and Misconfigured where there
-    are no values.
+    Raises ConfigurationError with all values that are invalid or belong to no row, and Misconfigured without
+    any value.
     """
     texts = _on_standard_input() if values == STANDARD_INPUT else dict(_in_folder(Path(values)))
     credentials = Credentials({row.name: texts[row.name] for row in rows if row.name in texts})
@@ -358,7 +356,7 @@ def _on_standard_input() -> Mapping[str, str]:
 
 
 def read_value(values: str, name: str) -> Mapping[str, str]:
-    """Read what an account's Secret is to hold from a file or `-`; raises ConfigurationError."""
+    """Read the data of an account's Secret from a file or `-`; raises ConfigurationError."""
     place = place_of(values)
     text = text_of(read_bytes(values, HOLDS), place)
     if (fault := credential_fault(name, Credentials({name: text}))) is not None:
@@ -367,7 +365,7 @@ def read_value(values: str, name: str) -> Mapping[str, str]:
 
 
 def text_of(given: bytes, place: str) -> str:
-    """Return what is given as text; raises as `unreadable` for bytes that are none."""
+    """Decode input as text; raises as `unreadable` if it is not UTF-8."""
     try:
         return given.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -375,7 +373,7 @@ def text_of(given: bytes, place: str) -> str:
 
 
 def encode(text: str) -> Mapping[str, str]:
-    """Return the data of a Secret: the fields of a JSON object of texts."""
+    """Return the data of a Secret from the fields of a JSON object of strings."""
     fields: Mapping[str, str] = read_json(text)
     return {key: b64encode(value.encode()).decode() for key, value in fields.items()}
 
@@ -387,7 +385,7 @@ def secret_of(
     scheme: LabelScheme,
     marks: Marks | None = None,
 ) -> Mapping[str, object]:
-    """Return the Secret of an account, with the labels and annotations that a declared one has, and marks."""
+    """Return the Secret of an account, with the labels and annotations of a declared one, and marks."""
     member = (marks or Marks()).on(declared.as_member(name))
     return {
         "apiVersion": "v1",

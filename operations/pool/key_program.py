@@ -1,8 +1,8 @@
-"""The user's own program for the keys of accounts: JSON in and out, and no credential anywhere else.
+"""The user's own program for accounts' keys, which exchanges JSON, the only place of credentials.
 
 It is run as PROGRAM ARGUMENT… ACCOUNT VERB. Its input has account, type, accountId, credential and, for
 `create` and `revoke`, keyId of the key that stays. `identify` prints {accountId, keyId}, `create` {keyId,
-credential}. It ends with 0, with 10 where the cloud rejects the credential, else it is unknown what was done.
+credential}. Exit code 0 is success, 10 that the cloud rejects the credential, others an unknown outcome.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ REJECTED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class KeyProgram:
-    """A program for the keys of the accounts of a type. launcher: what runs it."""
+    """A program for the keys of a type's accounts. launcher: runs it."""
 
     command: Sequence[str]
     launcher: Launcher
 
     @classmethod
     def of(cls, command: Sequence[str], folder: Path, launcher: Launcher) -> KeyProgram:
-        """Find a program in the folder that commands are relative to."""
+        """Return the program, whose path is relative to the folder."""
         return cls([find_program(command[0], folder), *command[1:]], launcher)
 
     def ask(self, asked: AskProgram) -> Told:
-        """Run it once. What it prints is told only where its verb says so."""
+        """Run it once. Only the output that its verb defines is passed on."""
         name = name_of(self.command)
         try:
             question = _question(asked)
@@ -58,9 +58,9 @@ class KeyProgram:
 
 @dataclass(slots=True)
 class ByHand:
-    """Keys that a person makes and removes. given: the new credential; confirm: asks about the old one.
+    """Keys that a person creates and removes. given: the new credential; confirm: asks about the old one.
 
-    program: names and tries keys, where there is one.
+    program: identifies and tests keys, if there is one.
     """
 
     given: Mapping[str, str]
@@ -96,7 +96,7 @@ def _question(asked: AskProgram) -> Mapping[str, Any]:
 
 
 def _read(verb: KeyVerb, output: str, name: str) -> Told:
-    """Read what a program printed that ended well."""
+    """Parse the output of a successful program."""
     if verb in (KeyVerb.TEST, KeyVerb.REVOKE):
         return Told(Said.DONE)
     try:

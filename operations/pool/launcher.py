@@ -1,10 +1,9 @@
-"""Stands between a run of `pool clean` or `rotate` and its command, which ends with the run, however it ends.
+"""Runs the command of `pool clean` or `rotate`, and ends it together with that run, however it ends.
 
-Started as a script: `launcher.py SECONDS PROGRAM ARGUMENT…`. Each line on its input runs the command once:
-an empty one as it is, which is answered by a line, nothing or why the command failed; JSON {command, input}
-another one on an input, answered by JSON {failure, code, output}. Inputs and outputs are in memory alone.
-When an answer comes, and when this process ends, nothing that a command started is alive. The end of its
-input ends it.
+Started as a script: `launcher.py SECONDS PROGRAM ARGUMENT…`. Each line of its input runs a command once: an
+empty line the given command, answered by a line with the failure, if any; JSON {command, input} another one
+with an input, answered by JSON {failure, code, output}. Inputs and outputs stay in memory. Before each answer
+and before this process ends, all processes that a command started are ended. It ends at the end of its input.
 """
 
 import ctypes
@@ -31,7 +30,7 @@ _WAKING_SECONDS: Final = 3600.0
 
 
 def main(seconds: float, command: list[str]) -> None:
-    """Run a command as often as asked; what it leaves behind becomes a child of this process."""
+    """Run a command whenever asked; processes that it leaves behind become children of this one."""
     set_option = ctypes.CDLL(None).prctl
     set_option(PR_SET_CHILD_SUBREAPER, 1)
     nothing, (woken, wake) = os.open(os.devnull, os.O_RDONLY), os.pipe()
@@ -77,7 +76,7 @@ def main(seconds: float, command: list[str]) -> None:
 
 
 def _read_line() -> bytes:
-    """Read a line, and no byte of what comes after it; empty at the end."""
+    """Read a line, and no byte beyond it; empty at the end."""
     line = b""
     while (byte := os.read(0, 1)) not in (b"", b"\n"):
         line += byte
@@ -85,7 +84,7 @@ def _read_line() -> bytes:
 
 
 def _in_memory(text: str) -> BinaryIO:
-    """Return a file that no disk has, with a text in it."""
+    """Return a file with a text that exists only in memory."""
     file = os.fdopen(os.memfd_create("credfleet"), "w+b")
     file.write(text.encode())
     file.seek(0)
@@ -107,12 +106,12 @@ def outcome(process: "subprocess.Popen[bytes]", seconds: float, events: select.p
 
 
 def _is_at_end(events: select.poll, seconds: float = 0.0) -> bool:
-    """Wait for an event, and return whether it is the end of the input: nothing is asked during a command."""
+    """Wait for an event; return whether the input ended. No requests come during a command."""
     return any(descriptor == 0 for descriptor, _ in events.poll(seconds * 1000))
 
 
 def end_all() -> None:
-    """End whatever the command left, in order if it does so within the grace, until there is none."""
+    """End all remaining processes: SIGTERM during the grace period, then SIGKILL until none is left."""
     deadline, told = time.monotonic() + GRACE_SECONDS, set[psutil.Process]()
     while _has_children():
         number = signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL
@@ -125,7 +124,7 @@ def end_all() -> None:
 
 
 def _has_children() -> bool:
-    """Reap what has ended; what its parents left is a child of this process by then."""
+    """Reap ended children, including reparented ones; return whether any is left."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,7 +1,6 @@
-"""Starts the user's own programs below a launcher, which ends with the command, however that ends.
+"""Starts the user's own programs with a launcher, which ends when the command does, however that ends.
 
-They get enough of the environment to run, and no variable that holds a credential. What they say on standard
-error goes to a log of its own.
+They get the environment that they need to run, without credentials. Their standard error goes to its own log.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ _LAUNCHER: Final = (sys.executable, "-I", str(Path(__file__).with_name("launcher
 
 
 class Programs(NamedTuple):
-    """What a stack has run on accounts: type or cloud → program and arguments, from a folder on."""
+    """The programs of a stack: type or cloud → program and arguments, with paths relative to `folder`."""
 
     cleaning: Mapping[str, Sequence[str]]
     keys: Mapping[str, Sequence[str]]
@@ -68,7 +67,7 @@ class Programs(NamedTuple):
 
 
 def load_programs(stack: str) -> Programs:
-    """Return what `accountPool.cleaning` and `accountPool.keys` of a stack name; raises as `settings_of`."""
+    """Return `accountPool.cleaning` and `accountPool.keys` of a stack; raises as `settings_of`."""
     from operations.config.settings import settings_of
 
     section, folder = settings_of(stack).account_pool, Folders.find(Path.cwd()).project
@@ -76,17 +75,17 @@ def load_programs(stack: str) -> Programs:
 
 
 def command_of(commands: Mapping[str, Sequence[str]], account_type: str) -> Sequence[str] | None:
-    """Return the command of a type: its own, else that of its cloud."""
+    """Return the command for a type, or else for its cloud."""
     return commands.get(account_type) or commands.get(hyperscaler_of(account_type) or "")
 
 
 def find_program(named: str, folder: Path) -> str:
-    """Find a program as a shell in `folder` would: by PATH when it is a bare word."""
+    """Return a program's path as a shell in `folder` would; bare words are found in PATH."""
     return str((folder / named).absolute()) if "/" in named else named
 
 
 def name_of(command: Sequence[str]) -> str:
-    """Return what messages call a program: its file, also where an interpreter is named to run it."""
+    """Return a program's name in messages: its file, even if an interpreter runs it."""
     program, *arguments = command
     if not _INTERPRETER.fullmatch(Path(program).name):
         return Path(program).name
@@ -97,9 +96,9 @@ def name_of(command: Sequence[str]) -> str:
 def launch(
     what: str, command: Sequence[str], member: Member, where: PoolTarget, folder: Path, *, seconds: float
 ) -> tuple[Launcher, Path]:
-    """Start what will run a command of an account, as often as it is asked to; return it and its log.
+    """Start a launcher that runs a command for an account whenever asked; return it and its log.
 
-    what: is done to the account. folder: where relative programs are. seconds: how long one run may take.
+    what: is done to the account. folder: of relative programs. seconds: the limit of one run.
     """
     log = DEFECTS / f"{what}-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -117,7 +116,7 @@ def launch(
 
 
 def run_once(launcher: Launcher, line: str) -> str | None:
-    """Have the command run once, and return what the launcher answers; None when it was let go, or ended."""
+    """Run the command once and return the launcher's answer; None if the launcher ended."""
     answer = b""
     if launcher.stdin and launcher.stdout:
         with suppress(OSError, ValueError):
@@ -128,14 +127,14 @@ def run_once(launcher: Launcher, line: str) -> str | None:
 
 
 def let_go(launcher: Launcher) -> None:
-    """Let a launcher end with all that its command started."""
+    """Let a launcher end with everything that its command started."""
     if launcher.stdin:
         with suppress(OSError):
             launcher.stdin.close()
 
 
 def end(launcher: Launcher) -> None:
-    """Let a launcher go, and wait until it is over; its group outlives one that was killed."""
+    """Let a launcher end, and wait for it; then kill its group, which outlives a killed launcher."""
     let_go(launcher)
     if launcher.stdout:
         launcher.stdout.read()
@@ -146,13 +145,13 @@ def end(launcher: Launcher) -> None:
 
 
 def own_pod(where: PoolTarget) -> str:
-    """Name the pod that this process runs in; empty where others cannot ask the pool's cluster about it."""
+    """Return the pod of this process; empty if other processes cannot look it up in the pool's cluster."""
     pod = os.environ.get(_POD, "")
     return pod if _is_pod_alive(pod, where) else ""
 
 
 def look(holder: Holder, where: PoolTarget) -> bool | None:
-    """Whether a holder is alive; where its processes cannot be seen, its pod is asked about."""
+    """Return whether a holder is alive; if its processes are not visible, its pod is looked up."""
     alive = is_running(holder)
     return _is_pod_alive(holder.pod, where) if alive is None else alive
 
@@ -172,7 +171,7 @@ def _environment(where: PoolTarget, member: Member) -> dict[str, str]:
 
 
 def _is_pod_alive(pod: str, where: PoolTarget) -> bool | None:
-    """Whether a pod may still run a process; None where it cannot be asked."""
+    """Return whether a pod can still run a process; None if unknown."""
     named = re.fullmatch("([-a-z0-9]+)/([-.a-z0-9]+)/(.+)", pod)
     if named is None:
         return None

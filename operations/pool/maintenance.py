@@ -1,4 +1,4 @@
-"""What those who run a pool do to it; asks before anything is taken away."""
+"""The commands for operators of a pool; they ask before anything is taken away."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from operations.pool.claims import partition as partition_values
 
 
 def hold(where: PoolTarget, reason: str, account_type: str | None, partition: Sequence[str]) -> CommandResult:
-    """Let a pool, or a part of it, give no new accounts; without a reason, give them again.
+    """Stop new claims of a pool, or a part of it; without a reason, allow them again.
 
-    Tells what is held still. Raises as `PoolOperator.hold`, and Misused for a part without a hold of its own.
+    Reports the remaining holds. Raises as `PoolOperator.hold`, and Misused for a part without its own hold.
     """
     values = partition_values(partition)
     if values and account_type is None:
@@ -65,12 +65,12 @@ def hold(where: PoolTarget, reason: str, account_type: str | None, partition: Se
 
 
 def quarantine(where: PoolTarget, account: str, reason: str) -> CommandResult:
-    """Keep an account from new holders; raises as `PoolOperator.quarantine`."""
+    """Withhold an account from new holders; raises as `PoolOperator.quarantine`."""
     return _changed(where.open(OPERATOR), lambda pool: pool.quarantine(account, reason))
 
 
 def unquarantine(where: PoolTarget, account: str, *, decommissioned: bool) -> CommandResult:
-    """Let an account back; raises as `PoolOperator.unquarantine`."""
+    """End the quarantine of an account; raises as `PoolOperator.unquarantine`."""
     ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=where.yes)
     pool = where.open(OPERATOR)
     before = pool.member(account)
@@ -82,7 +82,7 @@ def unquarantine(where: PoolTarget, account: str, *, decommissioned: bool) -> Co
 
 
 def evacuate(where: PoolTarget, account: str, reason: str) -> CommandResult:
-    """Have an account left by all who hold it, and tell who that is; raises as `PoolOperator.evacuate`."""
+    """Have all holders leave an account, and report them; raises as `PoolOperator.evacuate`."""
     ask(
         f"The holders of account {account} of {where.namespace} go on to another at their next update.",
         yes=where.yes,
@@ -109,7 +109,7 @@ def evacuate(where: PoolTarget, account: str, reason: str) -> CommandResult:
 
 
 def _way_on(holder: str) -> str:
-    """Return how a holder leaves an account that is to be left."""
+    """Return how a holder leaves an account that is being evacuated."""
     if stack := stack_of(holder):
         return f"at the next update of stack {stack}"
     return "manually: claim under another --slot, then release this one"
@@ -122,7 +122,7 @@ def decommission(where: PoolTarget, account: str) -> CommandResult:
 
 
 def mark_dirty(where: PoolTarget, account: str, reason: str) -> CommandResult:
-    """Have an account cleaned; raises as `PoolOperator.mark_dirty`."""
+    """Mark an account for cleaning; raises as `PoolOperator.mark_dirty`."""
     return _changed(where.open(OPERATOR), lambda pool: pool.mark_dirty(account, reason))
 
 
@@ -136,7 +136,7 @@ def take_back(where: PoolTarget, account: str) -> CommandResult:
 
 
 def sweep(where: PoolTarget, *, dry_run: bool) -> CommandResult:
-    """Finish what crashes left, and tell what was done and what only people can judge."""
+    """Finish crashed operations; report what was done and what needs a human decision."""
     pool = (where.for_a_look() if dry_run else where).open_existing(OPERATOR)
     most = sys.maxsize if where.yes else FREED_UNASKED
     with pool.flushed():
@@ -169,7 +169,7 @@ def sweep(where: PoolTarget, *, dry_run: bool) -> CommandResult:
 
 
 def recover(where: PoolTarget, *, dry_run: bool) -> CommandResult:
-    """Bind the claims of a restored pool again, and tell which could not be."""
+    """Bind the claims of a restored pool again, and report those that could not be."""
     if not dry_run:
         ask(f"The claims of {where.namespace} will be bound to its accounts by name. Go on?", yes=where.yes)
     report = PoolOperator.recover(where.told(), where.namespace, dry_run=dry_run)
@@ -188,7 +188,7 @@ def recover(where: PoolTarget, *, dry_run: bool) -> CommandResult:
 
 
 def _changed(pool: PoolOperator, change: Callable[[PoolOperator], Member]) -> CommandResult:
-    """Change one account, and tell how it stands now."""
+    """Change one account, and report its new state."""
     with pool.flushed():
         member = change(pool)
     state = member.state or "usable"

@@ -1,7 +1,7 @@
-"""`credfleet pool metrics` and `serve`: a pool as Prometheus has it, gauges of what is there.
+"""`credfleet pool metrics` and `serve`: gauges of a pool for Prometheus.
 
-Every type and partition has a sample for every state, zeros included: an alert on an empty pool needs a
-series that is there. An account is available only when any tenant may claim it.
+Every type and partition has a sample for every state, including zeros: an alert on an empty pool needs an
+existing series. An account is available only if any tenant can claim it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def metrics(where: PoolTarget) -> CommandResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolCollector:
-    """Measures a pool whenever Prometheus asks; where that fails it tells only so, and why to a log."""
+    """Reads a pool at each scrape; after an error it only reports that, and logs the reason."""
 
     target: ClusterTarget
     namespace: str
@@ -67,7 +67,7 @@ class PoolCollector:
 def serve(where: PoolTarget, listen: str) -> CommandResult:
     """Serve the metrics of a pool until SIGTERM or Ctrl-C; raises as `PoolTarget.open_existing`.
 
-    Raises Misused for an address that is none, or taken.
+    Raises Misused for an invalid address, or one in use.
     """
     where.open_existing()
     registry = CollectorRegistry(auto_describe=False)
@@ -90,12 +90,12 @@ def serve(where: PoolTarget, listen: str) -> CommandResult:
 
 
 def look(target: ClusterTarget, namespace: str) -> tuple[PoolConfigMap, PoolSnapshot]:
-    """See a pool as it is, without a write; raises as `Pool.snapshot`."""
+    """Read a pool's settings and snapshot without writing; raises as `Pool.snapshot`."""
     return Pool.settings_of(target, namespace) or PoolConfigMap(), Pool.snapshot(target, namespace)
 
 
 def is_up(namespace: str, *, up: bool) -> Metric:
-    """Tell whether a pool could be measured."""
+    """Return the metric that tells whether a pool could be read."""
     help_ = "Whether the pool could be read. If not, no other metric is exported."
     return _gauge("credfleet_pool_up", help_, [({"namespace": namespace}, up)])
 
@@ -103,7 +103,7 @@ def is_up(namespace: str, *, up: bool) -> Metric:
 def gauges_of(
     namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap, now: datetime
 ) -> Iterator[Metric]:
-    """Measure a pool; a type and partition that only a claim remembers counts, too, with zeros."""
+    """Yield a pool's metrics; types and partitions that only occur in claims have zeros."""
     status, labels = status_of(snapshot, settings), _Labels(namespace, settings.partition_keys)
     nothing = dict.fromkeys(AccountUse, 0)
     remembered = {(r.partition.type, str(r.partition)): nothing for r in snapshot.records}
@@ -214,12 +214,12 @@ def _gauge(name: str, help_: str, samples: Samples) -> Metric:
 
 
 def exposition(families: Iterable[Metric]) -> str:
-    """Write metrics in the text exposition format, version 0.0.4."""
+    """Return metrics in the text exposition format, version 0.0.4."""
     return generate_latest(cast(Any, SimpleNamespace(collect=lambda: families))).decode()
 
 
 def as_document(families: Iterable[Metric]) -> list[dict[str, Any]]:
-    """Return metrics for machines that do not read the text format."""
+    """Return metrics as JSON documents."""
     return [
         {
             "name": family.name,
@@ -240,7 +240,7 @@ def _oldest(accounts: Iterable[Account], key: tuple[str, str], standing: Account
 
 
 class _Labels:
-    """Names the labels of a pool: one for each partition key, under a name Prometheus takes."""
+    """The metric labels of a pool: one for each partition key, with a name valid in Prometheus."""
 
     def __init__(self, namespace: str, partition_keys: Iterable[str]) -> None:
         self._namespace = namespace
@@ -252,7 +252,7 @@ class _Labels:
             self._names[key] = name
 
     def of(self, account_type: str, partition: str) -> Labels:
-        """Return the labels of a type and partition; a key it does not have is empty."""
+        """Return the labels of a type and partition; missing keys are empty."""
         present = values(partition)
         keys = {name: present.get(key, "") for key, name in self._names.items()}
         shared = "true" if SHARED in present else "false"
@@ -264,7 +264,7 @@ class _Labels:
 
 
 def _by_tenant(namespace: str, claims: Iterable[tuple[str, str | None]]) -> Iterator[tuple[Labels, int]]:
-    """Count claims, each told by its type and tenant."""
+    """Count claims, given by type and tenant."""
     counted = Counter((account_type, tenant or "") for account_type, tenant in claims)
     for (account_type, tenant), count in sorted(counted.items()):
         yield {"namespace": namespace, "type": account_type, "tenant": tenant}, count

@@ -13,20 +13,20 @@ from components.errors import Misused
 
 
 def part_option(whole: str) -> Any:
-    """Return an option that names a part of a pool or a type."""
+    """Return an option that selects a part of a pool or a type."""
     help_ = f"Part of the {whole}. Can be repeated, once for each key."
     return typer.Option("--partition", metavar="KEY=VALUE", help=help_)
 
 
 def _parse_reason(text: str) -> str:
-    """Return a reason; raises Misused when it is blank."""
+    """Return a reason; raises Misused if it is blank."""
     if not text.strip():
         raise Misused(place="--reason", problem="must not be blank", fix="give --reason in a few words")
     return text.strip()
 
 
 def reason_option(help_: str) -> Any:
-    """Return an option that says why."""
+    """Return an option for a reason."""
     return typer.Option("--reason", callback=_parse_reason, help=help_)
 
 
@@ -42,7 +42,7 @@ UpdateOption = Annotated[bool, typer.Option("--update", help="Replace values tha
 
 
 class By(StrEnum):
-    """By what accounts are told together: whose they are, which stack holds them, or what they are."""
+    """How accounts are grouped: by tenant, by holding stack, or by type."""
 
     TENANT = "tenant"
     STACK = "stack"
@@ -51,9 +51,9 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimOptions:
-    """The account that is asked for: by its type, or by a plan that the rules of the stack serve.
+    """The requested account, by its type, or by a plan for which the stack's rules select a pool.
 
-    holder: None when it was left out.
+    holder: None if it was not given.
     """
 
     tenant: TenantOption
@@ -81,7 +81,7 @@ class ClaimOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOptions(ClaimOptions):
-    """The account that is given back, or else a stack, all of whose accounts are."""
+    """The account to release, or a stack whose accounts are all released."""
 
     tenant: TenantOption = ""
     stack_gone: Annotated[
@@ -94,7 +94,7 @@ class ReleaseOptions(ClaimOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningOptions:
-    """Which accounts are cleaned, by whom and by what commands, and how much a run may take on itself."""
+    """Which accounts are cleaned, by whom, with which commands, and the limits of a run."""
 
     type: OnlyTypeOption = None
     cleaner: Annotated[str, typer.Option(help="Id of this cleaner. It continues its own dead runs.")] = (
@@ -158,7 +158,7 @@ class RotationOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionOptions:
-    """Under which slots and holders accounts that have only an owner's label are claimed."""
+    """Slots and holders for claims on accounts that only have an owner's label."""
 
     organization: Annotated[str, typer.Option(help="Organization of the stack, part of its holder ids.")] = (
         "organization"
@@ -179,7 +179,7 @@ class AdoptionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BringingOptions:
-    """The account that a tenant brings, and where its credential is."""
+    """The account that a tenant brings, and the location of its credential."""
 
     tenant: TenantOption
     type: Annotated[str, typer.Option("--type", "-t", help="Type of the account.")]

@@ -1,4 +1,4 @@
-"""`credfleet pool rotate`: a second key for accounts, into use, and the former one revoked when told so."""
+"""`credfleet pool rotate`: puts a second key of accounts into use, and revokes the former one on request."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _QUESTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Rotation:
-    """What is done to the keys of accounts, and by whom. given: the new credential; None to have it made."""
+    """What is done to keys, and by whom. given: the new credential; None if a program creates it."""
 
     where: PoolTarget
     doing: Doing
@@ -79,7 +79,7 @@ class _Rotation:
 
 
 def rotate(asked: RotationOptions, where: PoolTarget) -> CommandResult:
-    """Go on with the keys of accounts, one after the other; one that fails stops no other.
+    """Continue the rotation of accounts one by one; failures do not stop the others.
 
     Raises Misused for options that exclude each other.
     """
@@ -111,7 +111,7 @@ def rotate(asked: RotationOptions, where: PoolTarget) -> CommandResult:
 
 
 def _chosen(asked: RotationOptions, members: Sequence[Member], namespace: str) -> list[Member]:
-    """Pick the accounts meant; raises Misused for none, and Misconfigured for a name that no account has."""
+    """Return the selected accounts; raises Misused for none, and Misconfigured for an unknown name."""
     names, days, now = asked.accounts or (), asked.older_than, datetime.now(UTC)
     if not names and asked.type is None and days is None:
         raise Misused(
@@ -131,7 +131,7 @@ def _chosen(asked: RotationOptions, members: Sequence[Member], namespace: str) -
 
 
 def _list_lagging(asked: RotationOptions, where: PoolTarget) -> CommandResult:
-    """Tell who holds accounts whose key is being rotated, and may still use the former one."""
+    """Report holders of accounts in rotation that may still use the former key."""
     pool = where.for_a_look().open_existing()
     found = _chosen(asked, pool.members(), where.namespace)
     lagging = [
@@ -147,14 +147,14 @@ def _list_lagging(asked: RotationOptions, where: PoolTarget) -> CommandResult:
 
 
 def _key_of(member: Member, none: str | None = None) -> dict[str, str | None]:
-    """Return which key of an account is in use, and how far another one is."""
+    """Return which key of an account is in use, and the phase of a rotation."""
     key_id, phase = member.annotations.get(KEY_ID) or none, member.key_phase and str(member.key_phase)
     return {"secretName": member.name, "keyId": key_id, "phase": phase}
 
 
 def _one(pool: PoolOperator, asked: _Rotation, member: Member) -> dict[str, str | None]:
     try:
-        # Its former key is not revoked yet. Where no key is given, a run that was killed is gone on with.
+        # Its former key is not revoked yet. Without a given key, an interrupted run is continued.
         if member.key_phase == KeyPhase.DELIVERED and _is_another_given(pool, asked, member):
             raise _not_begun(asked, member)
         _refuse_without_program(pool, asked, member)
@@ -177,12 +177,12 @@ def _one(pool: PoolOperator, asked: _Rotation, member: Member) -> dict[str, str 
 
 
 def _is_another_given(pool: PoolOperator, asked: _Rotation, member: Member) -> bool:
-    """Whether a key is given that is not the one in use; where none is, no credential is read."""
+    """Return whether a given key differs from the one in use; without one, no credential is read."""
     return asked.given is not None and asked.given != pool.credential(member.name)
 
 
 def _refuse_without_program(pool: PoolOperator, asked: _Rotation, member: Member) -> None:
-    """Raise NotAllowed, before a phase is written, where no program is named and one made the key in use."""
+    """Raise NotAllowed before any write if a program created the key in use, but none is configured."""
     if member.key_phase is None or asked.doing not in (Doing.COMPLETE, Doing.ABORT):
         return
     is_by_hand = launching.command_of(asked.programs.keys, member.type) is None
@@ -203,7 +203,7 @@ def _not_begun(asked: _Rotation, member: Member) -> NotAllowed:
 def _program(
     asked: _Rotation, member: Member
 ) -> Generator[tuple[Holder | None, Callable[[AskProgram], Told], str]]:
-    """Start what answers for the keys of an account; name the process that holds it, and its log."""
+    """Start the key program of an account; yield the process that holds the account, it, and its log."""
     where, given, folder = asked.where, asked.given, asked.programs.folder
     command = launching.command_of(asked.programs.keys, member.type)
     if command is None:

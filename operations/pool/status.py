@@ -1,4 +1,4 @@
-"""`credfleet pool status`: how live pools stand, whole or by who has what, as tables or JSON."""
+"""`credfleet pool status`: the status of live pools, as a whole or grouped, as tables or JSON."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _OK: Final = 200
 
 
 def pool_namespaces(connection: Connection) -> list[str]:
-    """Return the namespaces with a pool; of who may list no ConfigMaps everywhere, those that can be read.
+    """Return the namespaces with a pool; without the right to list ConfigMaps everywhere, the readable ones.
 
-    Raises ClusterError, `not-allowed` for who may list neither ConfigMaps nor namespaces, `unreachable`.
+    Raises ClusterError `not-allowed` if neither ConfigMaps nor namespaces can be listed, `unreachable`.
     """
     try:
         found = connection.call("GET", _EVERYWHERE)
@@ -64,9 +64,9 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One pool as it was seen. is_one_of: others are told with it, so its accounts bear its name.
+    """The status of one pool. is_one_of: shown with others, so that names include its namespace.
 
-    advise: completes advice by the options that name it.
+    advise: completes advice with the options that name it.
     """
 
     namespace: str
@@ -75,19 +75,19 @@ class Seen:
     advise: Callable[[str], str] = str
 
     def name(self, account: Account) -> str:
-        """Name an account among all that are told."""
+        """Return the name of an account among all that are shown."""
         return f"{self.namespace}/{account.secret_name}" if self.is_one_of else account.secret_name
 
 
 def status(where: PoolTarget, *, by: By | None) -> CommandResult:
-    """Return how the accounts of a pool stand; raises as `PoolTarget.open_existing`."""
+    """Return the status of a pool's accounts; raises as `PoolTarget.open_existing`."""
     return _told([Seen(where.namespace, where.open_existing().status(), advise=where.advise)], [], by)
 
 
 def status_everywhere(where: PoolTarget, *, by: By | None) -> CommandResult:
-    """Return how the accounts of every pool stand that the user may read; raises as `pool_namespaces`.
+    """Return the status of accounts in every readable pool; raises as `pool_namespaces`.
 
-    One that cannot be read hides no other.
+    An unreadable pool does not hide the others.
     """
     target = where.told()
     seen, problems = list[Seen](), list[Problem]()
@@ -145,7 +145,7 @@ def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The accounts of one pool that are told together, under whose or what they are."""
+    """Accounts of one pool that are shown together, under a common tenant, stack or type."""
 
     namespace: str
     key: str
@@ -153,7 +153,7 @@ class Group:
 
 
 def group(seen: Iterable[Seen], by: By) -> Iterator[Group]:
-    """Group the accounts of each pool; what has no holder is free, and a shared account is everybody's."""
+    """Group the accounts of each pool; those without holder are free, shared ones are everybody's."""
     for pool in seen:
         groups: dict[str, list[Account]] = defaultdict(list)
         for account in pool.status.accounts:
@@ -197,7 +197,7 @@ def _tally(counts: Mapping[str, int]) -> str:
 
 
 def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
-    """Return a pool for machines: counts by type and partition (zeros included), then every account."""
+    """Return a pool as JSON: counts by type and partition (with zeros), then every account."""
     return {
         "namespace": namespace,
         "hold": dict(status.holds.all()).get(WHOLE),
@@ -256,7 +256,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
 
 
 def render_counts(seen: Sequence[Seen]) -> Table:
-    """Return the counts; a standing out of the ordinary has a column only when some account is in it."""
+    """Return the counts; unusual states only have a column if some account is in them."""
     every = [counts for each in seen for counts in each.status.counts.values()]
     shown = [each for each in AccountUse if each in _ALWAYS_TOLD or any(counts[each] for counts in every)]
     rows = [
@@ -271,13 +271,13 @@ def render_counts(seen: Sequence[Seen]) -> Table:
 
 
 def values(partition: str) -> Mapping[str, str]:
-    """Return the keys an account of a partition has; `partition` is the protocol's own text for it."""
+    """Return the keys and values of a partition, given in the protocol's notation."""
     terms = (term.partition("=") for term in partition.split(",") if not term.startswith("!"))
     return {key: value for key, _, value in terms if key != HYPERSCALER_TYPE}
 
 
 def place(partition: str) -> str:
-    """Return a partition as people write it: `eu-access=true`, empty for the one without any key."""
+    """Return a partition as users write it: `eu-access=true`, empty without keys."""
     return ",".join(f"{key}={value}" for key, value in values(partition).items())
 
 
@@ -288,13 +288,13 @@ def _held(status: PoolStatus, namespace: str) -> Iterator[str]:
 
 
 def _few(names: Collection[str]) -> str:
-    """Return the first of some names and how many more there are; JSON tells all."""
+    """Return the first of some names and the number of the others; JSON has all."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(sorted(names)[:_SHOWN]) + more
 
 
 def shared_out(seen: Sequence[Seen]) -> Table:
-    """Return what each consumer has and could get, where a pool names them."""
+    """Return what each consumer has and could get, in pools that declare consumers."""
     rows = [
         (
             share.consumer,
@@ -314,9 +314,9 @@ def shared_out(seen: Sequence[Seen]) -> Table:
 
 
 def render_list(seen: Sequence[Seen], now: datetime) -> Table:
-    """Return every account: those in use, then what waits for an operator, the longest first, then the free.
+    """Return all accounts: those in use, then those that wait for an operator, oldest first, then free ones.
 
-    A column tells of keys while some are rotated.
+    A column for keys appears while some are rotated.
     """
     rotates = any(account.key_phase for pool in seen for account in pool.status.accounts)
     rows = [
@@ -358,23 +358,23 @@ def _in_turn(accounts: Iterable[Account]) -> Iterator[Account]:
 
 
 def oldest_first(accounts: Iterable[Account], *standings: AccountUse) -> list[Account]:
-    """Return those that stand so, longest first; those of unknown times last."""
+    """Return accounts in these states, oldest first; those of unknown age last."""
     found = (each for each in accounts if each.standing in standings)
     return sorted(found, key=lambda each: (not each.since, each.since, each.secret_name))
 
 
 def seconds_since(since: str, now: datetime) -> float:
-    """Return how long ago it was that the API server wrote; 0 where it did not, or by a faster clock."""
+    """Return the seconds since a server time; 0 if unknown or in the future of this clock."""
     return max(0.0, (now - datetime.fromisoformat(since)).total_seconds()) if since else 0.0
 
 
 def is_long(account: Account, now: datetime) -> bool:
-    """Whether an account stands as it does for more than a day: cleaners come at least every night."""
+    """Return whether an account has been in its state for over a day: cleaners run at least nightly."""
     return seconds_since(account.since, now) > LONG_SECONDS
 
 
 def describe(account: Account, now: datetime) -> str:
-    """Return since how long an account stands as it does: `3 d`; empty if unknown."""
+    """Return how long an account has been in its state: `3 d`; empty if unknown."""
     seconds = seconds_since(account.since, now)
     size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
     return f"{int(seconds // size)} {unit}" if account.since else ""
