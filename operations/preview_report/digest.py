@@ -1,7 +1,7 @@
-"""A preview as a machine wrote it: the digest of `preview --json`, or a stream of events, one a line.
+"""Reads a preview as JSON: the digest of `preview --json`, or a stream with one event per line.
 
-The CLI writes either, the stream with PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true. Only the stream tells what
-policies had to say.
+The CLI writes either, the stream with PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true. Only the stream contains the
+results of policies.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -106,10 +106,10 @@ _FIELDS: Final = {
 
 
 def parse(content: bytes, place: str) -> Digest:
-    """Read a preview.
+    """Parse a preview.
 
-    place: what the content was read from, for messages.
-    Raises CredfleetError `preview-unreadable`, and as `unreadable`. What is in the content is never quoted.
+    place: where the content was read from, for messages. Raises CredfleetError `preview-unreadable`, and as
+    `unreadable`. The content is never quoted.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -125,7 +125,7 @@ def parse(content: bytes, place: str) -> Digest:
 
 
 def _one_document(text: str) -> dict[str, Any] | None:
-    """Read a digest; None when the text may be lines of events."""
+    """Parse a digest; None if the text may consist of lines of events."""
     try:
         document = read_json(text)
     except TooDeep:
@@ -153,12 +153,12 @@ def _events(text: str, place: str) -> Iterator[dict[str, Any]]:
 
 
 def digest_of(events: Sequence[dict[str, Any]], place: str) -> Digest:
-    """Gather events; raises CredfleetError `preview-unreadable`."""
+    """Return the digest of events; raises CredfleetError `preview-unreadable`."""
     return Digest.model_validate(_gathered(events, place))
 
 
 def _gathered(events: Sequence[dict[str, Any]], place: str) -> dict[str, Any]:
-    """Return what a digest holds, as the CLI gathers it."""
+    """Return the content of a digest, assembled from events as the CLI does."""
     if not any("preludeEvent" in event or "summaryEvent" in event for event in events):
         raise _unreadable(place, "it is JSON, but not a preview")
     summary = next(_of_kind(events, "summaryEvent"), {})

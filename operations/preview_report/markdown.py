@@ -1,7 +1,7 @@
 """A review of a preview as a comment on a pull request, in GitHub's Markdown.
 
-Whatever a program named is shown as code, each character but the plainest as an entity: it opens no table
-cell, no markup, no link and no mention.
+Names from a program are shown as code with special characters as entities, so that they cannot create table
+cells, markup, links or mentions.
 """
 
 import re
@@ -40,20 +40,20 @@ _CLAIMING: Final[Mapping[Action, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Part of a comment. Rows may be cut, `head` never."""
+    """Part of a comment. Rows can be cut, `head` cannot."""
 
     head: tuple[str, ...]
     rows: tuple[str, ...] = ()
 
 
 def render(review: Review, source: str) -> str:
-    """Write a review. source: name of the file that holds the whole preview."""
+    """Return a review as Markdown. source: name of the file with the whole preview."""
     footer = f"\n<sub>All of it: {code(f'credfleet preview-report {source} --format json')}</sub>\n"
     return write(sections(review), LIMIT - len(footer)) + footer
 
 
 def write(parts: Iterable[Section], room: int) -> str:
-    """Write sections into so many characters, none into more than half of what those before it leave."""
+    """Write sections into `room` characters, each into at most half of the remaining space."""
     written, left_out = "", ""
     room -= len(_LEFT_OUT)
     for part in parts:
@@ -64,13 +64,13 @@ def write(parts: Iterable[Section], room: int) -> str:
 
 
 def code(text: str) -> str:
-    """Show a text as it is, whatever is in it; an @ is followed by a space of no width."""
+    """Return a text as code, whatever it contains; @ is followed by a zero-width space."""
     escaped = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};" + ("&#8203;" * (found[0] == "@")), text)
     return f"<code>{escaped}</code>" if text else ""
 
 
 def _fitted(section: Section, room: int) -> str:
-    """Write as many rows of a section as fit, and how many do not; nothing when not even its head does."""
+    """Return the rows of a section that fit, and how many do not; empty if even its head does not fit."""
     text = "".join(f"{line}\n" for line in section.head)
     if len(text) + _SAVED > room:
         return ""
@@ -83,7 +83,7 @@ def _fitted(section: Section, room: int) -> str:
 
 
 def sections(review: Review) -> Iterator[Section]:
-    """Yield what a comment says of a preview, what matters most first."""
+    """Yield the sections of a comment, most important first."""
     yield Section(tuple(_heading(review)))
     if review.losses:
         yield _losses(review.losses)

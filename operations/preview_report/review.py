@@ -1,7 +1,7 @@
-"""What a person has to know of a preview: what is lost, what changes and for whom, what policies say.
+"""What people must know about a preview: losses, changes by tenant, results of policies.
 
-Of all that a preview holds, only names get in: of resources, types, tenants, top-level properties, rules,
-and of the Secret of a claimed account. Free text never does, but the pool's own forecast; the log has it.
+A review contains only names from the preview: of resources, types, tenants, top-level properties, rules, and
+of claimed accounts' Secrets. It contains no free text but the pool's own forecast; the log has it.
 """
 
 import re
@@ -50,7 +50,7 @@ _HIDDEN: Final = "__"
 
 
 class Action(StrEnum):
-    """What becomes of a resource, the gravest first."""
+    """What happens to a resource, most serious first."""
 
     REPLACE = "replace"
     DELETE = "delete"
@@ -69,7 +69,7 @@ _GRAVITY: Final = {action: rank for rank, action in enumerate(Action)}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One resource that changes. owner: of one that is not a tenant's, `POOL` or `STACK`.
+    """A resource that changes. owner: `POOL` or `STACK` if it is not a tenant's.
 
     properties: names of those that differ; forcing: those among them that force a replacement.
     """
@@ -87,8 +87,8 @@ class Change:
 class ClaimChange:
     """A claim that is made, changed or released.
 
-    account: the Secret a released or changed claim has. expected: what a claim was told it will get;
-    doomed: that is nothing.
+    account: the Secret of a released or changed claim. expected: the account forecast for the claim; doomed:
+    the forecast is that it gets none.
     """
 
     action: Action
@@ -101,13 +101,13 @@ class ClaimChange:
 
     @property
     def is_made(self) -> bool:
-        """Whether an account is to be found for it."""
+        """Whether an account must be found for it."""
         return self.action in (Action.CREATE, Action.REPLACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What beside claims is not declared yet, a noun and a name, and what it waits for."""
+    """A resource other than a claim that is not declared yet, as kind and name, and the reasons."""
 
     what: str
     reasons: tuple[str, ...]
@@ -115,7 +115,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """What a rule says of a resource, or of the stack; its words are in the log. level: maybe UNDECIDED."""
+    """A rule's result for a resource or the stack; its text is in the log. level: can be UNDECIDED."""
 
     level: str
     rule: str
@@ -124,7 +124,7 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """How often something was said of a resource, or of none; its words are in the log."""
+    """How often messages were about a resource, or about none; their texts are in the log."""
 
     severity: str
     resource: str
@@ -133,9 +133,9 @@ class Remark:
 
 @dataclass(frozen=True)
 class Review:
-    """A preview, for a person; everything in one order whatever the order of the steps.
+    """A preview for people; independent of the order of its steps.
 
-    policies: what rules object to; None when the preview does not tell whether any judged.
+    policies: what rules object to; None if the preview does not tell whether any were evaluated.
     """
 
     project: str
@@ -151,7 +151,7 @@ class Review:
 
     @cached_property
     def skipped_claims(self) -> Sequence[Mapping[str, str]]:
-        """The claims without which an update goes on; a digest leaves those out that do not change."""
+        """The claims that the update would skip; a digest omits those that do not change."""
         return [
             {"tenant": shorten(tenant), "slot": shorten(slot), "reason": shorten(why, _LONGEST_OUTLOOK)}
             for (tenant, slot), why in sorted(self.forecast.skipped.items())
@@ -159,12 +159,12 @@ class Review:
 
     @cached_property
     def losses(self) -> tuple[Change, ...]:
-        """What is replaced or deleted."""
+        """Resources that are replaced or deleted."""
         return tuple(each for each in self.changes if each.action in (Action.REPLACE, Action.DELETE))
 
     @cached_property
     def undecided(self) -> Mapping[str, Sequence[str]]:
-        """The rules that could not decide, and of which resources."""
+        """The rules that could not decide, with the resources concerned."""
         found: dict[str, list[str]] = {}
         for each in self.policies or ():
             if each.level == UNDECIDED:
@@ -173,22 +173,22 @@ class Review:
 
     @cached_property
     def doomed(self) -> int:
-        """How many claims were told that they will get no account."""
+        """The number of claims that are forecast to get no account."""
         return sum(each.doomed for each in self.claims)
 
     @cached_property
     def counts(self) -> Mapping[Action, int]:
-        """Changes by what becomes of the resources, the gravest first."""
+        """The number of changes by action, most serious first."""
         counted = Counter(each.action for each in self.changes)
         return {action: counted[action] for action in Action if counted[action]}
 
     def by_owner(self) -> Iterator[Sequence[Change]]:
-        """Yield the changes of each owner: tenants first, in order of name."""
+        """Yield the changes of each owner: tenants first, by name."""
         for _, changes in groupby(self.changes, key=lambda each: (each.tenant, each.owner)):
             yield [*changes]
 
     def document(self) -> dict[str, Any]:
-        """Return it for machines, whole."""
+        """Return the complete review as a JSON document."""
         told = {
             name: [asdict(each) for each in getattr(self, name)]
             for name in ("changes", "claims", "skipped", "remarks")
@@ -209,7 +209,7 @@ class Review:
 
 
 def review(digest: Digest) -> Review:
-    """Judge what of a preview a person has to know."""
+    """Return the review of a preview."""
     project, stack = _whose(digest)
     errors = any(each.severity == "error" for each in digest.diagnostics)
     policies = (
@@ -235,7 +235,7 @@ def review(digest: Digest) -> Review:
 
 
 def shorten(text: str, longest: int = _LONGEST) -> str:
-    """Return a text as it may be shown: short, and nothing in it that is not seen."""
+    """Return a text for display: shortened, with invisible characters replaced."""
     kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return "".join(
         one if one == " " or unicodedata.category(one)[0] not in "CZ" else "\ufffd" for one in kept
@@ -250,9 +250,9 @@ def _whose(digest: Digest) -> tuple[str, str]:
 
 
 def _namespaces(digest: Digest) -> Mapping[str, str]:
-    """Return whose namespaces are: those the stack's file names, and those that are declared.
+    """Return the tenants of namespaces, from the stack's file and from the declared ones.
 
-    A digest leaves out namespaces that do not change, and tells the configuration.
+    A digest omits namespaces that do not change, but contains the configuration.
     """
     owners = dict(_configured(digest.config.get(_TENANTS)))
     for step in digest.steps:
@@ -277,7 +277,7 @@ def _below(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _changes(steps: Iterable[Step], namespaces: Mapping[str, str]) -> Iterator[Change]:
-    """Make one change of all steps of a resource."""
+    """Combine all steps of a resource into one change."""
     of: dict[str, list[tuple[Action, Step]]] = {}
     for step in steps:
         action = _action(step)
@@ -300,7 +300,7 @@ def _changes(steps: Iterable[Step], namespaces: Mapping[str, str]) -> Iterator[C
 
 
 def _action(step: Step) -> Action:
-    """Return what becomes of a resource; several steps make a replacement, or forget what is gone."""
+    """Return the action of a step; several steps make a replacement, or remove the rest of one."""
     if "replace" in step.op:
         return Action.REPLACE
     if "discard" in step.op:
@@ -309,7 +309,7 @@ def _action(step: Step) -> Action:
 
 
 def _differing(action: Action, step: Step) -> Iterator[str]:
-    """Name the properties that differ; without an account of them, old and new inputs are compared."""
+    """Yield names of properties that differ; without a diff, old and new inputs are compared."""
     if action not in (Action.UPDATE, Action.REPLACE):
         return
     told = [*step.diffs, *step.detailed_diff]
@@ -321,7 +321,7 @@ def _differing(action: Action, step: Step) -> Iterator[str]:
 
 
 def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
-    """Name the properties that paths begin in, if the resource has such; further down, keys are texts."""
+    """Yield the existing top-level properties of paths; keys further down are user data."""
     known = {key for state in step.states for key in (*state.inputs, *state.outputs)}
     for path in paths:
         match = _PROPERTY.match(path)
@@ -330,7 +330,7 @@ def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tuple[str | None, str]:
-    """Return the tenant whose a resource is, if any, and else whether it is the pool's or the stack's own."""
+    """Return the tenant of a resource, if any, otherwise whether it is the pool's or the stack's."""
     states = [state for step in steps for state in step.states]
     for each in (urn, *(state.parent for state in states if state.parent)):
         if _TENANTS_OWN.fullmatch((own := urns.parse(each)).type):
@@ -366,7 +366,7 @@ def _order(change: Change) -> tuple[Any, ...]:
 
 
 def _claim(step: Step) -> Claim:
-    """Return which claim a resource is, by its name: tenant, slash, slot."""
+    """Return the claim of a resource from its name: tenant, slash, slot."""
     tenant, _, slot = urns.parse(step.urn).name.rpartition("/")
     return tenant, slot
 

@@ -1,1 +1,1 @@
-"""`credfleet review`: the preview of any environment, with nothing that could decrypt."""
+"""`credfleet review`: previews any environment without the ability to decrypt."""

@@ -1,4 +1,4 @@
-"""`credfleet review`: previews a checkout without keys, and exports what it is compared with."""
+"""`credfleet review`: previews a checkout without keys, and exports the record for comparison."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def review(
 
     Policies and providers are those of the project here. The program's output is escaped, on standard error.
     """
-    del output  # the root writes the answer in that form
+    del output  # the root writes the result in this format
     if context.invoked_subcommand is not None:
         return None
     from operations.preview_report.review import shorten

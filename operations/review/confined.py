@@ -1,10 +1,10 @@
-"""Shuts a program in before it runs; a script of its own, `confined.py PROGRAM ARGUMENT…`.
+"""Confines a program before it runs; a separate script, `confined.py PROGRAM ARGUMENT…`.
 
-It stands in namespaces of its own: no network but a loopback of its own, no process but its own, and a file
-system that holds what its specification names, an empty home and an empty temporary folder. Its environment
-is what the specification says, it can gain no rights, and its time and memory are bounded. The specification
-is JSON on standard input: {readable, writable, hidden: paths, environment, folder, seconds, size, nests}.
-nests: whether it may shut others in; it sees processes for that. Nothing of this package is imported here.
+The program runs in its own namespaces: its only network is its own loopback, it sees no other processes, and
+only the files in its specification, an empty home and an empty temporary folder. Its environment is that of
+the specification, it cannot gain privileges, and its time and memory are limited. The specification is JSON
+on standard input: {readable, writable, hidden: paths, environment, folder, seconds, size, nests}. nests:
+whether it can confine other programs, so that it sees processes. This script imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def main(spec: dict[str, Any], command: list[str]) -> int:
-    """Shut this process in, run the command in a child, and return its exit code."""
+    """Confine this process, run the command in a child, and return its exit code."""
     _LIBC.prctl(_PDEATHSIG, _SIGKILL)
     leave_network(1000, 1000, _APART)
     top = Path(tempfile.gettempdir())
@@ -75,12 +75,12 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
     child = os.fork()
     if child == 0:
         _LIBC.prctl(_PDEATHSIG, _SIGKILL)
-        os.setsid()  # its parent's group would hear what it sends to its own
+        os.setsid()  # otherwise its parent's group would get its signals to its own
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         _done(_LIBC.syscall(_PIVOT_ROOT, b".", b"."), "pivot_root")
         _done(_LIBC.umount2(b".", _DETACH), "umount")
         if not spec["nests"]:
-            os.chroot(root.name)  # the kernel lets no process in one make a namespace of users
+            os.chroot(root.name)  # in a chroot, the kernel denies new user namespaces
         os.chdir(spec["folder"])
         _leave_keys()
         for limit, most in (
@@ -106,9 +106,9 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
 
 
 def leave_network(user: int, group: int, others: int = 0) -> None:
-    """Put this process into namespaces of its own: of users, a network that is a loopback, and others.
+    """Move this process to new namespaces: user, network with only a loopback, and others.
 
-    user, group: what it is called there. Raises OSError, when the kernel does not let it.
+    user, group: its IDs inside. Raises OSError if the kernel denies it.
     """
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, f"{sys.platform} has no namespaces: run this on Linux")
@@ -122,7 +122,7 @@ def leave_network(user: int, group: int, others: int = 0) -> None:
 
 
 def _outermost(paths: Iterable[str]) -> list[Path]:
-    """Return those that are there and within no other."""
+    """Return the existing paths that are not inside another one."""
     found: list[Path] = []
     for path in map(Path, sorted(paths)):
         if path.exists() and not any(path.is_relative_to(each) for each in found):
@@ -131,7 +131,7 @@ def _outermost(paths: Iterable[str]) -> list[Path]:
 
 
 def _show(path: Path, descriptor: int, root: Path, *, read_only: bool) -> None:
-    """Put a file or folder of the outside at the same place of the new root, which may hide it there."""
+    """Mount an outside file or folder at its path in the new root, where it can be hidden."""
     place = root / path.relative_to("/")
     place.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink():
@@ -152,7 +152,7 @@ def _show(path: Path, descriptor: int, root: Path, *, read_only: bool) -> None:
 
 
 def _leave_keys() -> None:
-    """Leave the session's keyring, which no namespace parts; without such a call there are no keys."""
+    """Leave the session keyring, which namespaces do not isolate; without the call there are no keys."""
     if _LIBC.syscall(_KEYCTL, _JOIN_SESSION_KEYRING, None) < 0:
         number = ctypes.get_errno()
         if number not in (errno.ENOSYS, errno.EPERM):

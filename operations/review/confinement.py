@@ -1,4 +1,4 @@
-"""How an untrusted program is shut in, by `confined.py`, and what the hosts of a review are told."""
+"""How untrusted programs are confined by `confined.py`, and the instructions for the hosts of a review."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PROJECT: Final = "PULUMI_PROJECT"
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What a program that is shut in has; no network but a loopback of its own.
+    """The access of a confined program, whose only network is its own loopback.
 
-    readable: what it sees of the file system, read-only; writable: what else it sees; hidden: folders of that
-    which are empty to it. environment: all of it. seconds, size: of wall clock and processor each, and bytes
-    of memory of a process. nests: whether it may shut others in.
+    readable, writable: the only files and folders that it sees; hidden: folders in these that appear empty.
+    environment: all its variables. seconds: limit of both wall clock and CPU time; size: bytes of memory per
+    process. nests: whether it can confine other programs.
     """
 
     readable: tuple[Path, ...]
@@ -46,9 +46,9 @@ def start(
     command: list[str],
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.Popen[bytes]:
-    """Start a command with these variables as well, shut in or, where it is our own, as it is.
+    """Start a command with additional variables, confined unless it is our own.
 
-    What it says is to be read from its output.
+    Its messages must be read from its output.
     """
     environment, given = {**os.environ, **variables}, b""
     if shut is not None:
@@ -74,10 +74,10 @@ def start(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """How to run a program: its folder, and what it is in it; the executor of the SDK that runs it.
+    """How to run a program: its folder and entry point there, and the SDK's executor for it.
 
-    socket: where the gate listens. notes: the file for what is declared. ended: that for its exit code.
-    confinement: how it is shut in; None for a program of our own.
+    socket: of the gate. notes: the file for declared resources. ended: the file for its exit code.
+    confinement: None for a program of our own.
     """
 
     folder: str
@@ -90,16 +90,16 @@ class Task:
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Read what `write` wrote."""
+        """Read a task written by `write`."""
         given: dict[str, Any] = json.loads(file.read_bytes())
         shut = given.pop("confinement")
         return cls(**given, confinement=shut and Confinement(**shut))
 
     def write(self, file: Path) -> None:
-        """Write it down."""
+        """Write the task to a file."""
         file.write_text(json.dumps(asdict(self), default=str), encoding="utf-8")
 
     def start(self, words: list[str], config: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Start the executor with these words and variables."""
+        """Start the executor with these arguments and variables."""
         command = [sys.executable, "-u", self.executor, *words]
         return start(self.confinement, Path(self.folder), command, config)

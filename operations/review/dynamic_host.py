@@ -1,8 +1,8 @@
-"""The host of dynamic providers of a review: each resource has the provider that our own code gives its type.
+"""The host of dynamic providers in a review: each type has the provider from our own code.
 
-What a branch sends in the place of a provider is never loaded (finding R1). Nothing is read, made or changed:
-a preview asks to check inputs and to compare them. The CLI starts it from its PATH; CONFIGURED names the file
-for the configuration that it was given.
+Providers serialized by a branch are never loaded (finding R1). Nothing is read or changed: a preview only
+checks and compares inputs. The CLI starts this host from its PATH; CONFIGURED names the file for the provider
+configuration.
 """
 
 # ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
@@ -47,10 +47,10 @@ def known_types() -> dict[str, type[ResourceProvider]]:
 
 
 class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
-    """Answers what a preview asks, by classes of this program."""
+    """Answers the calls of a preview with the classes of this program."""
 
     def __init__(self, notes: Path) -> None:
-        """Load nothing yet."""
+        """Load the known types, but no provider."""
         self._notes = notes
         self._config: dict[str, Any] = {}
         self._types = known_types()
@@ -59,27 +59,27 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
     Cancel = answering(empty_pb2.Empty())
 
     def CheckConfig(self, request: Any, context: Any) -> Any:
-        """Take any configuration, and write it down."""
+        """Accept any configuration, and record it."""
         del context
         note(self._notes, request.urn, request.news)
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(self, request: Any, context: Any) -> Any:
-        """Say that another configuration is another one."""
+        """Report whether the configuration differs."""
         del context
         kinds = provider_pb2.DiffResponse
         same = request.olds == request.news
         return kinds(changes=kinds.DIFF_NONE if same else kinds.DIFF_SOME)
 
     def Configure(self, request: Any, context: Any) -> Any:
-        """Keep the configuration for the providers."""
+        """Store the configuration for the providers."""
         del context
         given = rpc.deserialize_properties(request.args)
         self._config = {key: rpc.unwrap_rpc_secret(value) for key, value in given.items()}
         return provider_pb2.ConfigureResponse(acceptSecrets=False)
 
     def Check(self, request: Any, context: Any) -> Any:
-        """Let the type's own provider check the inputs; those of a type that is not ours are taken."""
+        """Check the inputs with the type's own provider; those of other types are accepted."""
         provider = self._provider(request.urn)
         if provider is None:
             return provider_pb2.CheckResponse(inputs=request.news)
@@ -94,7 +94,7 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.CheckResponse(inputs=encoded, failures=failures)
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """Let the type's own provider compare, and name the inputs that differ."""
+        """Compare with the type's own provider, and report the inputs that differ."""
         kinds = provider_pb2.DiffResponse
         provider = self._provider(request.urn)
         if provider is None:
@@ -144,12 +144,12 @@ def _refusing(call: str) -> Any:
 
 
 for _call in provider_pb2.DESCRIPTOR.services_by_name["ResourceProvider"].methods_by_name:
-    if _call not in vars(TrustedHost) and _call != "Handshake":  # an engine does without it
+    if _call not in vars(TrustedHost) and _call != "Handshake":  # the engine works without it
         setattr(TrustedHost, _call, _refusing(_call))
 
 
 def main() -> None:
-    """Serve until the engine is gone; the first line printed is the port."""
+    """Serve until the engine ends; the first printed line is the port."""
     server = grpc.server(ThreadPoolExecutor(_THREADS), options=OPTIONS)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(
         TrustedHost(Path(os.environ[CONFIGURED])), server
@@ -158,7 +158,7 @@ def main() -> None:
     server.start()
     sys.stdout.flush()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    while os.read(sys.stdin.fileno(), 1 << 16):  # the engine holds its other end
+    while os.read(sys.stdin.fileno(), 1 << 16):  # the engine holds the other end
         pass
 
 

@@ -1,7 +1,7 @@
-"""What a branch's program may ask of the engine: calls pass by a list, and fields of them by another.
+"""The engine calls available to a branch's program: an allowlist of calls, and one of their fields.
 
-The program sees a socket of this gate alone. What would have the engine read files, start a plugin of the
-program's choice, or call the program back is refused or left out (docs/review.md).
+The program can only reach the socket of this gate. Requests with which the engine would read files, start a
+plugin of the program's choice, or call the program back are rejected or reduced (docs/review.md).
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ _FILES: Final = (b"c44067f5952c0a294b673a41bacd8c21", b"0def7320c3a5731c473e5ecb
 
 
 class Gate(grpc.GenericRpcHandler):
-    """Serves a program what passes; notes with what inputs each resource was declared.
+    """Serves the allowed calls to a program, and records the inputs of each declared resource.
 
-    notes: takes a line for each. stop: is called once the program said too much.
+    notes: a file with a line for each. stop: called once the program printed too much.
     """
 
     def __init__(self, monitor: str, engine: str, notes: Path, stop: Callable[[], None]) -> None:
-        """Dial the engine."""
+        """Connect to the engine."""
         self._channels = {
             _MONITOR: grpc.insecure_channel(monitor, options=OPTIONS),
             _ENGINE: grpc.insecure_channel(engine, options=OPTIONS),
@@ -86,7 +86,7 @@ class Gate(grpc.GenericRpcHandler):
         self._room = MOST_SAID
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
-        """Return what answers a call."""
+        """Return the handler of a call."""
         call = path_of(handler_call_details)
 
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -107,7 +107,7 @@ class Gate(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(answer)
 
     def hear(self, characters: int) -> bool:
-        """Count what the program says; return whether it is still to be heard."""
+        """Count characters of output; return whether more is accepted."""
         self._room -= characters
         if self._room < 0:
             self._stop()
@@ -119,12 +119,12 @@ class Gate(grpc.GenericRpcHandler):
 
 
 def path_of(details: grpc.HandlerCallDetails) -> str:
-    """Return the path of the call that is to be answered."""
+    """Return the path of the requested call."""
     return str(details.method)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - untyped in grpc
 
 
 def forward(channel: grpc.Channel, call: str, request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Have another server answer a call, or fail as that does."""
+    """Forward a call to another server; fails like that server."""
     try:
         return channel.unary_unary(call)(request)
     except grpc.RpcError as error:
@@ -134,13 +134,13 @@ def forward(channel: grpc.Channel, call: str, request: bytes, context: grpc.Serv
 
 
 def note(file: Path, urn: str, inputs: Message) -> None:
-    """Write down with what inputs a resource was declared; concurrent lines do not mix."""
+    """Record the inputs of a declared resource; concurrent lines do not mix."""
     with file.open("ab", buffering=0) as lines:
         lines.write(f"{urn}\t".encode() + base64.b64encode(inputs.SerializeToString()) + b"\n")
 
 
 def _reduced(request: Any, context: grpc.ServicerContext) -> Any:
-    """Return a request with the fields that may pass."""
+    """Return a request with only the allowed fields."""
     request.DiscardUnknownFields()
     for field, value in request.ListFields():
         if field.name in _NEVER and value:

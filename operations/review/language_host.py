@@ -1,6 +1,6 @@
-"""The language host of a review: it runs the branch's program shut in behind a gate, and our policy pack.
+"""The language host of a review: it runs the branch's program confined behind a gate, and our policy pack.
 
-The CLI starts it from its PATH, which holds nothing else. What it is to do stands in the file that TASK names
+The CLI starts it from its PATH, which contains nothing else. Its instructions are in the file that TASK names
 (`Task`).
 """
 
@@ -30,7 +30,7 @@ _HOST: Final = "127.0.0.1"
 
 
 class _RulesGate(grpc.GenericRpcHandler):
-    """Hands all calls on, and softens what could not be decided in the answers."""
+    """Forwards all calls, and marks rules that could not decide in the responses."""
 
     def __init__(self, port: int) -> None:
         self._pack = grpc.insecure_channel(f"{_HOST}:{port}", options=OPTIONS)
@@ -56,7 +56,7 @@ def _softened(answer: bytes) -> bytes:
 def behind_gate(
     printed: Iterator[language_pb2.RunPluginResponse],
 ) -> Iterator[language_pb2.RunPluginResponse]:
-    """Serve a pack that tells its port in what it prints, and tell that of its gate instead."""
+    """Serve a gate for a pack that prints its port, and replace that by the gate's port."""
     first = b""
     server = grpc.server(ThreadPoolExecutor(_THREADS), options=OPTIONS)
     for each in printed:
@@ -79,10 +79,10 @@ _MOST_AT_ONCE: Final = 1000
 
 
 class ReviewHost(language_host.LanguageHost):
-    """Runs programs as a review does, and policy packs as any host."""
+    """Runs programs confined, and policy packs like any host."""
 
     def Run(self, request: language_pb2.RunRequest, context: Any) -> Any:
-        """Run the program; that this host did so is written down, and how it ended if time is left."""
+        """Run the program; record that this host did, and its exit code if time is left."""
         task = Task.read(Path(os.environ[TASK]))
         ended = Path(task.ended)
         ended.touch()
@@ -117,7 +117,7 @@ class ReviewHost(language_host.LanguageHost):
         return language_host.ended(code)
 
     def RunPlugin(self, request: language_pb2.RunPluginRequest, context: Any) -> Iterator[Any]:
-        """Run a policy pack of our own."""
+        """Run our own policy pack."""
         return behind_gate(super().RunPlugin(request, context))
 
 

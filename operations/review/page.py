@@ -1,4 +1,4 @@
-"""A review without keys, for a pull request: what would change, what is unknown, and why."""
+"""A keyless review for a pull request: what would change, what is unknown, and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STALE_HOURS: Final = 48
 
 
 def render(found: Found) -> str:
-    """Write a review: first what it is made against, then the preview, then what it could not tell."""
+    """Return a review as Markdown: the record first, then the preview, then what is unknown."""
     problems = Section((), tuple(map(_problem, found.problems)))
     before = write([Section((*_preface(found),)), problems], _ROOM) + "\n"
     after = write(_unknown(found), _ROOM)
@@ -27,7 +27,7 @@ def render(found: Found) -> str:
 
 
 def as_document(found: Found) -> dict[str, Any]:
-    """Return a review for machines."""
+    """Return a review as a JSON document."""
     return {
         "stack": found.record.stack,
         "recorded": found.record.at.isoformat(timespec="seconds") if found.record.code else None,

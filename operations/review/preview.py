@@ -1,8 +1,8 @@
-"""A preview that asks no cluster, no cloud and no key: by the Pulumi CLI, on a state that was recorded.
+"""A preview by the Pulumi CLI, on a recorded state, without access to clusters, clouds or keys.
 
-Everything that takes part stands in a folder that is thrown away: a backend with the recorded state, a stack
-file with what stands in for its secrets, providers that answer by the record, and a language host that keeps
-the program apart (docs/review.md).
+Everything it needs is in a temporary folder: a backend with the recorded state, a stack file with
+placeholders for secrets, providers that answer from the record, and a language host that isolates the program
+(docs/review.md).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _EXECUTOR: Final = "pulumi-language-python-exec"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a preview is made against: a state, what the cluster said, and variables of defaults."""
+    """The basis of a preview: a state, the cluster's answers, and variables for provider defaults."""
 
     snapshot: Snapshot
     cluster: Mapping[str, Any]
@@ -74,7 +74,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Previewed:
-    """What the CLI told of the program, and the inputs with which each resource was declared, by URN."""
+    """The result of a preview: its digest, and the inputs of each declared resource, by URN."""
 
     digest: Digest
     declared: Mapping[str, Properties]
@@ -102,11 +102,11 @@ def preview(
     *,
     policies: bool = False,
 ) -> Previewed:
-    """Preview a stack by what was recorded.
+    """Preview a stack on recorded data.
 
-    stand_in: of a ciphertext. base: the project whose own code checks, compares and judges. shut: how the
-    program is shut in, which is not trusted then; policies: whether the base's rules judge.
-    Raises CredfleetError `not-shut-in`.
+    stand_in: returns the placeholder for a ciphertext. base: the project whose own code checks, compares and
+    evaluates policies. shut: the confinement of the program, which is untrusted then; policies: whether the
+    base's policies are evaluated. Raises CredfleetError `not-shut-in`.
     """
     with ProgressLine() as progress:
         cli = pulumi_cli.find(OWNER, progress)
@@ -144,12 +144,12 @@ def own_code() -> tuple[Path, ...]:
 
 
 def import_path() -> str:
-    """Return what Python takes for PYTHONPATH to find them."""
+    """Return the PYTHONPATH with which Python finds them."""
     return os.pathsep.join(str(each.parent) for each in own_code())
 
 
 def installed_providers() -> Iterator[tuple[str, str]]:
-    """Yield package and version of the providers whose SDK is installed; no program declares of another."""
+    """Yield package and version of providers with an installed SDK; programs cannot use others."""
     for package in MODULES:
         with suppress(metadata.PackageNotFoundError):
             yield package, metadata.version(f"pulumi-{package}")
@@ -158,7 +158,7 @@ def installed_providers() -> Iterator[tuple[str, str]]:
 def _laid_out(
     layout: _Layout, at_rest: StackAtRest, recorded: Recorded, stand_in: Callable[[str], str]
 ) -> dict[str, str]:
-    """Write the folder; return the variables of the CLI."""
+    """Write the folder; return the environment variables of the CLI."""
     for each in (layout.project, layout.programs, layout.socket.parent, layout.home):
         each.mkdir()
     name, stack = at_rest.project.name, at_rest.stack
@@ -166,7 +166,7 @@ def _laid_out(
     crypter = PassphraseCrypter.new(passphrase)
     _write(layout.project / "Pulumi.yaml", yaml.safe_dump({"name": name, "runtime": "python"}))
     given, _ = at_rest.read(stand_in)
-    # Under another key, and no port left open: nothing is asked, so any will do.
+    # Under another key, and with any port instead of open ones: nothing is contacted.
     texts = {key: _OPEN.sub(":1", text) for key, text in given.values.items()}
     config = {
         key: {"secure": crypter.encrypt(text)} if key in given.secret_keys else text
@@ -192,7 +192,7 @@ def _laid_out(
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true",
         "PULUMI_HOME": str(layout.home),
-        "PULUMI_PYTHON_CMD": sys.executable,  # a pack that names no environment takes the active one
+        "PULUMI_PYTHON_CMD": sys.executable,  # a pack without a virtual environment uses the active one
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PYTHONPATH": import_path(),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -206,9 +206,9 @@ def _laid_out(
 
 
 def _recorded(state: Snapshot, given: ProgramConfig) -> dict[str, Any]:
-    """Return what providers know; a cluster that no recorded run saw is taken for the one that is meant.
+    """Return the resources for the providers; a cluster without recorded answers counts as the expected one.
 
-    They know no component, whose outputs are unknown after an update that failed.
+    Components are omitted: their outputs are unknown after a failed update.
     """
     uid: list[str] = _UID.findall(given.values.get(f"{NAMESPACE}cluster", ""))
     unseen = ("", "", {"metadata": {"uid": uid[0] if uid else ""}})
@@ -240,7 +240,7 @@ def _task(
 
 
 def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
-    """Raise CredfleetError where the program was not kept apart, or nothing could be."""
+    """Raise CredfleetError if the program was not isolated, or isolation failed."""
     ended = layout.folder / "ended"
     was_run = ended.exists()
     inner = ended.read_text(encoding="utf-8") if was_run else ""
@@ -254,7 +254,7 @@ def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
             fix="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
             " (Ubuntu), or run it in a virtual machine of its own",
         )
-    # Where nothing was declared, what the CLI says of that is told as of any preview.
+    # If nothing was declared, the CLI's messages are shown as for any preview.
     if not was_run and ("resourcePreEvent" in said or "summaryEvent" not in said):
         told = [str((each.get("diagnosticEvent") or {}).get("message") or "") for each in _events(said)]
         told += [line for line in said.splitlines() if not line.startswith("{")]
@@ -267,7 +267,7 @@ def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
 
 
 def _events(said: str) -> Iterator[dict[str, Any]]:
-    """Yield what is told of the program, and not where the CLI found its own, or how they end."""
+    """Yield the events about the program, without messages of the CLI about its own plugins."""
     for line in said.splitlines():
         event: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
         told: dict[str, Any] = event.get("diagnosticEvent") or {}
@@ -286,7 +286,7 @@ def _declared(layout: _Layout) -> dict[str, Properties]:
 
 
 def _script(path: Path, module: str, *words: str) -> None:
-    """Write a program that runs a module of ours."""
+    """Write an executable that runs one of our modules."""
     command = shlex.join([sys.executable, "-u", "-P", "-m", module, *words])
     _write(path, f'#!/bin/sh\nexec {command} "$@"\n')
     path.chmod(0o700)

@@ -1,7 +1,7 @@
-"""The record that a review is made against: what the environment's own run exports, and what is read of it.
+"""The record for reviews: exported by the environment's own run, and read by a review.
 
-It holds references, names and digests, no ciphertext and no value: what stands in for each secret of the
-state is what this very program made of what stands in for its credentials.
+It contains references, names and digests, but no ciphertexts and no values: the placeholder for each secret
+in the state is what this program made from the placeholders of its credentials.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ _NO_CODE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Record(Recorded):
-    """A state without secrets, what its cluster said, how its sealed values are known, and when that was.
+    """A state without secrets, the cluster's answers, the identities of sealed values, and the time.
 
-    code: a digest of the program that was deployed. environment: of its run, names that become defaults of
+    code: a digest of the deployed program. environment: variables of its run that become defaults of
     providers.
     """
 
@@ -77,12 +77,12 @@ class Record(Recorded):
 
     @classmethod
     def none(cls, stack: str) -> Record:
-        """Return what is known of a stack that was not recorded: nothing."""
+        """Return an empty record, for a stack without one."""
         return cls(Snapshot(), {}, {}, stack, datetime.now(UTC), "", Seals(secrets.token_hex(16), {}, {}))
 
     @classmethod
     def read(cls, file: Path, stack: str) -> Record:
-        """Read what `review export` wrote. Raises CredfleetError `record-unreadable`, and as `read_bytes`."""
+        """Read a record of `review export`. Raises CredfleetError `record-unreadable`, or as `read_bytes`."""
         holds = "what `credfleet review export` wrote"
         try:
             given: Any = read_json(read_bytes(str(file), holds))
@@ -103,7 +103,7 @@ class Record(Recorded):
             raise _unreadable(file, "it is not a record of a stack") from None
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the record as JSON."""
         return {
             "version": VERSION,
             "stack": self.stack,
@@ -117,10 +117,10 @@ class Record(Recorded):
 
 
 def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
-    """Return a digest of the program in a folder: all that it could import or read, and what it is locked to.
+    """Return a digest of a program's folder: all that it could import or read, and its lock files.
 
-    Without what Python compiled, which a review hides from it. config: of the stack; the files of tenants
-    and of members that it names are configuration as well.
+    Without compiled files, which a review hides from the program. config: of the stack; tenant and member
+    files that it names are excluded as configuration.
     """
     pool = (config or {}).get(f"{NAMESPACE}accountPool")
     named = (
@@ -149,11 +149,11 @@ def _is_code(path: str) -> bool:
 
 
 def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: bool = True) -> Record:
-    """Make the record of a stack that has just been deployed.
+    """Return the record of a stack that was just deployed.
 
-    state: with its secrets in plaintext, or unread. settings: the configuration it was deployed with. asks:
-    whether the pool is looked at.
-    Raises CredfleetError: `not-deployed`, when the state is of another configuration; `record-failed`.
+    state: with its secrets in plaintext, or unread. settings: the deployed configuration. asks: whether the
+    pool is read. Raises CredfleetError: `not-deployed` if the state is of another configuration;
+    `record-failed`.
     """
     sealed = ciphertexts(at_rest.stack_file.config)
     if (place := find_undeployed(at_rest, state, settings)) is not None:
@@ -170,7 +170,7 @@ def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, as
         for text in in_the_open(each.inputs).values()
         if isinstance(text, str)
     )
-    shown |= {each.rpartition("/")[2] for each in shown}  # the type of a binding is told so
+    shown |= {each.rpartition("/")[2] for each in shown}  # also the type of a binding
     held = reveal(_configured(state).get(NAMESPACE + KEY))
     credentials: Any = {} if is_unread(held) else read_json(text(held) or "{}")
     shapes = {
@@ -195,12 +195,12 @@ def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, as
 
 
 def _configured(state: Snapshot) -> Properties:
-    """Return the configuration that the state was made with: its dynamic providers were given all of it."""
+    """Return the configuration that made the state: dynamic providers get all of it."""
     return next((each.inputs for each in state.resources if each.type == _DYNAMIC), {})
 
 
 def find_undeployed(at_rest: StackAtRest, state: Snapshot, settings: Settings) -> str | None:
-    """Return which file is not what a state was made with; None where all are, or the state has nothing."""
+    """Return the file that differs from those that made a state; None if all match, or the state is empty."""
     config, _ = at_rest.read()
     configured = _configured(state)
     names = {key for key in config.values if key not in config.secret_keys}
@@ -215,7 +215,7 @@ def find_undeployed(at_rest: StackAtRest, state: Snapshot, settings: Settings) -
 
 
 def _meant(value: Value) -> Any:
-    """Return what a text of the configuration says, whatever its spaces."""
+    """Return the value of a text in the configuration, regardless of whitespace."""
     said = without_port(text(reveal(value)))
     try:
         return read_json(said)
@@ -224,7 +224,7 @@ def _meant(value: Value) -> Any:
 
 
 def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
-    """Return the state with what stands in for each secret, as the program itself makes it."""
+    """Return the state with a placeholder for each secret, as the program makes it."""
     base, stand_ins = Folders(at_rest.project.directory), texts(record.seals, at_rest)
     found = preview(at_rest, record, stand_ins, base)
     if errors := [each.message.strip() for each in found.digest.diagnostics if each.severity == "error"]:
@@ -252,13 +252,13 @@ def _without_secrets(resource: Resource, made_now: Properties) -> Resource:
 
 
 def texts(seals: Seals, at_rest: StackAtRest) -> Callable[[str], str]:
-    """Return what says which text stands in for a ciphertext of a stack's file."""
+    """Return a function that returns the placeholder of a ciphertext in a stack's file."""
     sealed = ciphertexts(at_rest.stack_file.config)
     return {each: seals.find(name, each).text for name, each in sealed.items()}.__getitem__
 
 
 def _cluster(settings: Settings) -> Mapping[str, Any]:
-    """Look at the pool, and keep what the cluster says; nothing where there is no pool."""
+    """Read the pool and return the recorded answers of the cluster; empty without a pool."""
     if settings.account_pool is None:
         return {}
     cluster = settings.cluster

@@ -1,4 +1,4 @@
-"""A review: a branch's program, shut in, previewed with nothing that could decrypt, judged by our rules."""
+"""A review: a branch's program, confined, is previewed without any keys and judged by our policies."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a review found.
+    """The result of a review.
 
-    problems: of the configuration, by the base's own rules. sealed: all values that could not be read.
-    may_change: resources without a change of which that is unknown, and why. printed: by the program.
+    problems: of the configuration, found by the base's own rules. sealed: all values that could not be read.
+    may_change: unchanged resources that might still change, and why. printed: by the program.
     """
 
     review: Review
@@ -45,15 +45,15 @@ class Found:
 
     @property
     def age_hours(self) -> int:
-        """How old the record is."""
+        """The age of the record in hours."""
         return int((datetime.now(UTC) - self.record.at).total_seconds() // 3600)
 
 
 def review_branch(folders: Folders, checkout: Path, record: Record) -> Found:
-    """Preview a checkout of the program, which is shut in, against a record.
+    """Preview a checkout of the program, confined, against a record.
 
-    folders: of the base, whose rules and providers are used.
-    Raises CredfleetError: `not-shut-in`, when the kernel does not allow it; and for project files.
+    folders: of the base, whose policies and providers are used. Raises CredfleetError: `not-shut-in` if the
+    kernel does not allow it; and for project files.
     """
     nowhere = checkout / ".sandbox" / "none"
     at_rest = StackAtRest.find(checkout, record.stack, backend_dir=nowhere, shut_in=True)
@@ -79,9 +79,9 @@ def review_branch(folders: Folders, checkout: Path, record: Record) -> Found:
 
 
 def confinement(checkout: Path, compiled: Iterable[Path]) -> Confinement:
-    """Return how the program of a checkout is shut in: it sees itself, Python and the packages.
+    """Return the confinement for a checkout's program, which sees itself, Python and the packages.
 
-    compiled: folders whose files Python would run instead of those that the digest of the code is made of.
+    compiled: folders with files that Python would run instead of those in the digest of the code.
     """
     packages = Path(sys.prefix)
     return Confinement(
@@ -92,7 +92,7 @@ def confinement(checkout: Path, compiled: Iterable[Path]) -> Confinement:
 
 
 def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen[bytes]:
-    """Begin to check the configuration with the code that runs this, shut in: it names files to be read."""
+    """Start checking the configuration with our code, confined: it names files to read."""
     shut = replace(
         shut,
         readable=(*shut.readable, *own_code()),
@@ -117,7 +117,7 @@ def _problems(checking: subprocess.Popen[bytes], stack: str) -> tuple[Problem, .
 
 
 def _may_change(found: Previewed) -> Iterator[tuple[str, str]]:
-    """Name what has no change here, and may have one: what another program makes of sealed values."""
+    """Yield unchanged resources that might change: those that another program makes from sealed values."""
     for step in found.digest.steps:
         named = urns.parse(step.urn)
         inputs = found.declared.get(step.urn, {})
@@ -127,7 +127,7 @@ def _may_change(found: Previewed) -> Iterator[tuple[str, str]]:
 
 
 def unmade_checks(found: Found) -> list[str]:
-    """Name the credentials whose content was not checked: those of no known shape, or not as deployed."""
+    """Return the credentials whose content was not checked: of unknown shape, or not as deployed."""
     return [
         each.name
         for each in found.sealed

@@ -1,10 +1,10 @@
-"""What stands in for a secret that may not be read here, and what that tells: the one place that decides it.
+"""Decides which placeholders stand for secrets that cannot be read in a review, and what they reveal.
 
-A sealed value is known by its ciphertext. In its place the program is given a text of the same shape, every
-part of which is drawn from a digest of the ciphertext: it goes through JSON, base64 and the choice of keys as
-the credential would, and whatever is made of it differs as soon as the ciphertext does. The shape, which
-holds no value, is recorded by the environment's own run; a credential without one is UNSEEN
-(docs/review.md, What stands in for a credential).
+A sealed value is identified by its ciphertext. The program gets a text of the same shape instead, whose parts
+are derived from a digest of the ciphertext: it can be processed as JSON, base64 and by keys like the
+credential, and everything made from it differs when the ciphertext does. The shape, which contains no value,
+is recorded by the environment's own run; a credential without one is UNSEEN (docs/review.md, What stands in
+for a credential).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INPUTS: Final = "__inputs"
 
 
 class ValueStanding(StrEnum):
-    """How a sealed value is against what was deployed."""
+    """How a sealed value compares with the deployed one."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -54,10 +54,10 @@ class ValueStanding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seals:
-    """What was recorded of sealed values: name → digest of its ciphertext, and its shape.
+    """The record of sealed values: name → digest of the ciphertext, and shape.
 
-    key: of the digests, drawn for this record alone. It may be known: a ciphertext tells nothing of what it
-    holds, and has been drawn at random itself.
+    key: of the digests, generated for this record. It can be public: a ciphertext reveals nothing about its
+    content, and is random itself.
     """
 
     key: str
@@ -69,7 +69,7 @@ class Seals:
         return _digest(self.key, ciphertext)
 
     def find(self, name: str, ciphertext: str) -> Sealed:
-        """Return what is known of a value; one that changed is taken to have the shape that it had."""
+        """Return what is known of a value; a changed one is assumed to have its former shape."""
         identity = self.identity(ciphertext)
         origin = next((each for each, known in self.digests.items() if known == identity), None)
         changed = ValueStanding.CHANGED if name in self.digests else ValueStanding.NEW
@@ -79,7 +79,7 @@ class Seals:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A value that cannot be read, how it stands, its shape if that is known, and the digest of its text."""
+    """A value that cannot be read: how it compares, its shape if known, and the digest of its ciphertext."""
 
     name: str
     standing: ValueStanding
@@ -88,7 +88,7 @@ class Sealed:
 
     @property
     def text(self) -> str:
-        """What stands in for it."""
+        """Its placeholder."""
         mark = SEALED if self.standing is ValueStanding.SAME else UNSEEN
         if self.shape is not None:
             return str(_drawn(self.shape, self.identity, mark))
@@ -97,12 +97,12 @@ class Sealed:
 
 
 def is_credential(name: str) -> bool:
-    """Whether the name of a sealed value is that of a credential."""
+    """Return whether the name of a sealed value is that of a credential."""
     return name.startswith(f"{NAMESPACE}{KEY}.")
 
 
 def ciphertexts(value: Any, place: str = "") -> dict[str, str]:
-    """Return name → ciphertext of all that is encrypted in a stack file's values."""
+    """Return name → ciphertext of all encrypted values in a stack file."""
     if isinstance(value, dict):
         if set(value) == {"secure"}:
             return {place: str(value["secure"])}
@@ -115,9 +115,9 @@ def ciphertexts(value: Any, place: str = "") -> dict[str, str]:
 
 
 def shape_of(text: str, in_the_open: frozenset[str] = frozenset()) -> Shape | None:
-    """Return the shape of a credential's text; None for one that nothing of can stand in for.
+    """Return the shape of a credential's text; None if there can be no placeholder for it.
 
-    in_the_open: texts the state has in plaintext; of the fields that tell a service's kind those stay.
+    in_the_open: plaintexts of the state, which are kept in fields that tell a service's kind.
     """
     if text.startswith("base64:") or "-----BEGIN" in text:
         return None
@@ -159,7 +159,7 @@ def _decoded(text: str) -> str | None:
 
 
 def _drawn(shape: Shape, seed: str, mark: str) -> Any:
-    """Return what has a shape, and parts that are drawn from a seed."""
+    """Return a value of a shape, with parts derived from a seed."""
     made: Any
     match shape:
         case {"fields": fields}:
@@ -190,24 +190,24 @@ def _digest(key: str, text: str) -> str:
 
 
 def unread(ciphertext: str) -> str:
-    """Return, as JSON, what stands for a secret of a state until it is aligned, where the key is missing."""
+    """Return, as JSON, the temporary text for a secret in a state until `align`, if the key is missing."""
     return json.dumps(f"{_UNREAD}{hashlib.sha256(ciphertext.encode()).hexdigest()}")
 
 
 def is_unread(value: Value) -> bool:
-    """Whether a value stands for a secret that could not be read."""
+    """Return whether a value is such a text for an unread secret."""
     return isinstance(value, str) and value.startswith(_UNREAD)
 
 
 def _held(value: Value) -> dict[Any, Value]:
-    """Return what a value holds, by its place in it."""
+    """Return the items of a value by key or index."""
     if isinstance(value, list):
         return dict(enumerate(value))
     return value if isinstance(value, dict) else {}
 
 
 def _places(value: Value, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Value]:
-    """Return a value and all that it holds by their places, of a secret nothing but itself."""
+    """Return a value and all nested ones by path; secrets are not descended into."""
     found = {place: value}
     for key, item in _held(value).items():
         found |= _places(item, (*place, key))
@@ -215,14 +215,14 @@ def _places(value: Value, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], 
 
 
 def _rebuilt(value: Value, make: Callable[[Any, Value], Value]) -> Value:
-    """Return a value with another one made of each that it holds, by its place."""
+    """Return a value with each item replaced by the result of `make`."""
     if isinstance(value, dict):
         return {key: make(key, item) for key, item in value.items()}
     return [make(*each) for each in enumerate(value)] if isinstance(value, list) else value
 
 
 def unread_outputs(outputs: Value, inputs: Value) -> dict[str, Value]:
-    """Return what unread secrets of outputs became: what the aligned inputs have at the same place."""
+    """Return the values of unread secrets in outputs, taken from the same place in aligned inputs."""
     held, below = reveal(outputs), reveal(inputs)
     if is_unread(held):
         return {} if below is None else {_key(held): below}
@@ -233,10 +233,10 @@ def unread_outputs(outputs: Value, inputs: Value) -> dict[str, Value]:
 
 
 def align(state: Properties, run: Properties) -> tuple[Properties, Mapping[str, Value]]:
-    """Put into recorded inputs, wherever a secret is, what the program made there of what stands in.
+    """Replace each secret in recorded inputs by what the program made there from placeholders.
 
-    Return them, and what each secret became, by what it is. A secret that the program did not make stays
-    unknown to everybody.
+    Returns the inputs, and the replacement of each secret. A secret that the program did not make stays
+    unknown.
     """
     became: dict[str, Value] = {}
     found = {key: _aligned(value, run.get(key), became) for key, value in state.items()}
@@ -263,12 +263,12 @@ def _aligned(value: Value, run: Value, became: dict[str, Value]) -> Value:
 
 
 def without_port(text: str) -> str:
-    """Return a text with the ports of the sandbox's own services left open, as its stack files may."""
+    """Return a text with the ports of the sandbox's services left open, as in its stack files."""
     return _OWN_PORT.sub("127.0.0.1:0", text)
 
 
 def conceal_unmade(value: Value, became: Mapping[str, Value]) -> Value:
-    """Return what stands in for secrets elsewhere in a resource: what they became, else nothing of them."""
+    """Replace secrets elsewhere in a resource by their known replacements, or conceal them."""
     if isinstance(value, Secret):
         held = reveal(value)
         return Secret(became.get(_key(held), _unmade(held, became)))
@@ -278,12 +278,12 @@ def conceal_unmade(value: Value, became: Mapping[str, Value]) -> Value:
 
 
 def in_the_open(inputs: Value) -> dict[str, Value]:
-    """Return the values that inputs have in plaintext: Google's provider marks even labels beside them."""
+    """Return the plaintext values in inputs: Google's provider marks even labels as secret elsewhere."""
     return {_key(each): each for each in _places(inputs).values() if not isinstance(each, Secret)}
 
 
 def _unmade(value: Value, became: Mapping[str, Value], name: str = "") -> Value:
-    """Keep the names in a value, and what is in the open; nothing else."""
+    """Keep the names in a value, and values that are in plaintext elsewhere; conceal the rest."""
     if isinstance(value, dict):
         return {key: _unmade(item, became, key) for key, item in value.items()}
     known = value is None or name == _PROVISIONED
