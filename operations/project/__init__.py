@@ -1,1 +1,1 @@
-"""`credfleet init`: a project of one's own."""
+"""`credfleet init`: creates the user's own project."""

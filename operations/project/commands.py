@@ -1,4 +1,4 @@
-"""`credfleet init`: a project of one's own, which depends on the package."""
+"""`credfleet init`: creates the user's own project, which depends on this package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ alone = typer.Typer()
 
 
 class Cloud(StrEnum):
-    """Whose accounts the first pool holds."""
+    """The cloud of the accounts in the first pool."""
 
     AWS = "aws"
     AZURE = "azure"
@@ -72,7 +72,7 @@ def init(
 
     rooms = _asked(rooms, f"Rooms that stack dev shows ({', '.join(ROOMS)})", "accountPool")
     named = rooms_of(rooms)
-    cloud = Cloud(_asked(cloud, "Cloud of the pool's accounts", Cloud.AWS))  # asked until it is one
+    cloud = Cloud(_asked(cloud, "Cloud of the pool's accounts", Cloud.AWS))  # asked until valid
     cluster = _asked(cluster, "Context of your cluster, empty for the sandbox alone", "") or None
     question = "Who encrypts stack prod (passphrase, awskms://…, azurekeyvault://…, gcpkms://…)"
     if secrets_provider is None:
@@ -82,12 +82,12 @@ def init(
 
 
 def somebody_is_there() -> bool:
-    """Whether a person can be asked."""
+    """Return whether a user can be asked."""
     return sys.stdin.isatty()
 
 
 def _asked(given: str | None, question: str, default: str) -> str:
-    """Return what was given, else what a person on a terminal answers, else the default."""
+    """Return the given value, otherwise the user's answer on a terminal, otherwise the default."""
     if given is not None:
         return given
     if not somebody_is_there():

@@ -1,7 +1,7 @@
-"""`credfleet init`: fills in the folder `template`, and writes those of its files that are not there yet.
+"""`credfleet init`: renders the folder `template`, and writes the files that do not exist yet.
 
-What is there is never changed. Files that only make sense together are written together or not at all: a
-passphrase that anybody may read never comes to a stack that had one of its own.
+Existing files are never changed. Files that depend on each other are written together or not at all: a public
+passphrase never replaces a stack's own.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _LONGEST_NAME: Final = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a project is to begin with.
+    """The options for a new project.
 
-    rooms: sections of the configuration that stack dev shows. cluster: the context of the cluster that stack
-    prod is for; None for no such stack. secrets_provider: who encrypts what that holds.
+    rooms: sections of the configuration that stack dev shows. cluster: the context of the cluster of stack
+    prod; None for no such stack. secrets_provider: of stack prod.
     """
 
     rooms: Sequence[str]
@@ -63,7 +63,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """A folder, and the project in it: its name, and where its program and the stacks' files lie."""
+    """A folder and its project: name, and locations of the program and the stack files."""
 
     folder: Path
     name: str
@@ -72,7 +72,7 @@ class _Ground:
     is_new: bool = False
 
     def place(self, name: str) -> str:
-        """Return where a file of the template belongs; `main` names the program, or the folder it is in."""
+        """Return the path of a template file; `main` in Pulumi.yaml can name the program or its folder."""
         if name == _PROGRAM:
             named = Path(self.program)
             return os.path.normpath(named if (self.folder / named).is_file() else named / _PROGRAM)
@@ -81,7 +81,7 @@ class _Ground:
 
 
 def rooms_of(text: str) -> Sequence[str]:
-    """Return the rooms that a list names; raises CredfleetError `unknown-room`."""
+    """Parse a list of rooms; raises CredfleetError `unknown-room`."""
     given = [each.strip() for each in text.split(",") if each.strip()]
     if unknown := next((each for each in given if each not in ROOMS), None):
         raise CredfleetError(
@@ -94,7 +94,7 @@ def rooms_of(text: str) -> Sequence[str]:
 
 
 def start(folder: Path, wanted: Wanted, *, here: bool) -> CommandResult:
-    """Write a project, or, here, what is lacking of one.
+    """Write a project, or, with `here`, its missing files.
 
     Raises CredfleetError, before anything is written: `folder-not-empty`, `not-python`,
     `no-secrets-provider`, `no-cluster`; Unreadable for a Pulumi.yaml that cannot be read.
@@ -117,7 +117,7 @@ def start(folder: Path, wanted: Wanted, *, here: bool) -> CommandResult:
 
 
 def _cloud_of_the_key(wanted: Wanted) -> str:
-    """Return the cloud whose key encrypts stack prod, none for a passphrase."""
+    """Return the cloud whose key encrypts stack prod, empty for a passphrase."""
     scheme = wanted.secrets_provider.partition(":")[0]
     if scheme not in _SIGNS_IN_AT or wanted.secrets_provider.startswith(f"{PASSPHRASE}:"):
         raise CredfleetError(
@@ -169,7 +169,7 @@ def _existing(folder: Path) -> _Ground:
 
 
 def _files(ground: _Ground, wanted: Wanted, signs_in_at: str) -> Iterable[Mapping[str, str]]:
-    """Return the files of a project, filled in, those together that make sense only together."""
+    """Return the rendered files of a project, grouped by dependence on each other."""
     crypter = PassphraseCrypter.new(PUBLIC_PASSPHRASE)
     known = asdict(wanted) | {
         "passphrase": PUBLIC_PASSPHRASE,
@@ -193,7 +193,7 @@ def _files(ground: _Ground, wanted: Wanted, signs_in_at: str) -> Iterable[Mappin
 
 
 def _workflows() -> Iterator[Path]:
-    """Yield the workflows of this repository with what they call, but for what is of its own code."""
+    """Yield this repository's workflows and their files, except those specific to its own code."""
     folder = _HOME / ".github"
     for path in sorted(
         [*folder.glob("workflows/*.yml"), *folder.glob("actions/*/*"), *folder.glob("scripts/*")]
@@ -203,10 +203,10 @@ def _workflows() -> Iterator[Path]:
 
 
 def _requirement(rooms: Sequence[str]) -> str:
-    """Return what a project installs, from where it was installed here: no index is asked for its name.
+    """Return the requirement of a project, from this installation's source: no index is asked for the name.
 
-    Pull secrets need the SDK of Google Cloud; the other rooms begin without that of any cloud. Where pip
-    knows no such place (PEP 610), it came from an index, by its version.
+    Pull secrets need the SDK of Google Cloud; the other rooms start without any cloud's. If pip recorded no
+    source (PEP 610), the package came from an index, and its version is required.
     """
     name = "credfleet[gcp]" if "pullSecrets" in rooms else "credfleet"
     told = json.loads(distribution("credfleet").read_text("direct_url.json") or "{}")

@@ -1,1 +1,1 @@
-"""`credfleet pull-secret`: pull secrets judged, and clusters asked about."""
+"""`credfleet pull-secret`: checks pull secrets, and reads the state of their clusters."""

@@ -1,4 +1,4 @@
-"""`credfleet pull-secret`: judge a pull secret, and ask how the clusters are that get one."""
+"""`credfleet pull-secret`: checks a pull secret, and reads the state of the clusters that get one."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def observe(
 
 
 def _asked(folders: Folders, stack: str, url: str | None) -> tuple[HyperFleet, tuple[str, ...], Path]:
-    """Return who is asked of which clusters, and the file for the answers; no credential is decrypted.
+    """Return the HyperFleet API, the clusters to query, and the output file, without decrypting.
 
     Raises Unreadable as `load_yaml`; CredfleetError `not-configured`.
     """

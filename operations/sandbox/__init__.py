@@ -1,1 +1,1 @@
-"""`credfleet sandbox`: a stack run on the project's own API server, without cloud and CLI."""
+"""`credfleet sandbox`: runs a stack on the project's own API server, without a cloud."""

@@ -1,7 +1,7 @@
-"""Which cloud services a stack means by loopback addresses, and emulators for them there.
+"""The cloud services that a stack addresses on loopback, and their emulators.
 
-Where the stack's file leaves a port open (`:0`), the sandbox of this folder chooses one and keeps it;
-programs and providers get the address by a variable of the environment.
+If the stack's file leaves a port open (`:0`), the sandbox of this folder chooses one and keeps it; programs
+and providers get the address from an environment variable.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _CONDITIONS: Final = ("Applied", "Available", "Health")
 def start(
     folders: Folders, values: Mapping[str, str], pull_secrets: PullSecretsSection | None, progress: Progress
 ) -> None:
-    """Start what a stack's configuration names on loopback, and let this process' children trust it.
+    """Start the services that a configuration names on loopback, and make child processes trust them.
 
-    values: full key → text, as the CLI passes a configuration. pull_secrets: what it says of them.
-    Raises SandboxError as `Clouds.start`.
+    values: full key → text, as the CLI passes a configuration. pull_secrets: its section about them. Raises
+    SandboxError as `Clouds.start`.
     """
     clouds = stand_ins(folders)
     ports = clouds.start(named(values, SERVICES), os.environ, progress)
@@ -57,7 +57,7 @@ def start(
 
 
 def stand_ins(folders: Folders) -> Clouds:
-    """Return the emulators of this project's sandbox, HyperFleet's among them."""
+    """Return the emulators of this project's sandbox, including HyperFleet's."""
     return Clouds(folders.clouds, SERVICES)
 
 
@@ -74,7 +74,7 @@ def addresses(folders: Folders, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _introduce(id_: str, cluster: ClusterEntry, port: int) -> None:
-    """Let HyperFleet know a cluster of this generation, and what the stack has its adapters say of it."""
+    """Register a cluster of this generation in HyperFleet, with the adapter reports in the stack."""
     path = f"{_CLUSTERS}/{quote(id_, safe='')}"
     known = _call(port, "GET", path)
     if known.get("deleted_time") or known.get("generation", 0) >= cluster.generation:

@@ -1,4 +1,4 @@
-"""`credfleet sandbox`: a real API server and emulators of clouds, on which the Pulumi CLI runs a stack."""
+"""`credfleet sandbox`: a real API server and emulated clouds, on which the Pulumi CLI runs a stack."""
 
 from operations.cli.answer import CommandResult
 from operations.cli.command import JSON, OUTPUT, command, group

@@ -1,4 +1,4 @@
-"""The API server of a project's sandbox: what its context is called, and where its programs are kept."""
+"""The API server of a project's sandbox: its context name, and the location of its programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USERS = ("provisioner", "janitor")
 
 
 def build(progress: Progress, *, cluster: bool = True) -> None:
-    """Build what this machine lacks: the API server, unless another cluster is used, and the CLI."""
+    """Build what this machine lacks: the CLI and, unless another cluster is used, the API server."""
     from pulumi_sandbox import pulumi_cli
     from pulumi_sandbox.services.build import CONTROL_PLANE, PULUMI_CLI, build_together, cache_folder
 
@@ -32,14 +32,14 @@ def build(progress: Progress, *, cluster: bool = True) -> None:
 
 
 def programs(progress: Progress) -> Path:
-    """Return the folder with the API server's programs, building them first when no build is kept."""
+    """Return the folder with the API server's programs, which are built first if missing."""
     from pulumi_sandbox.services.build import binaries, cache_folder
 
     return binaries(progress, cache_folder(OWNER))
 
 
 def start(folders: Folders, progress: Progress) -> ControlPlane:
-    """Return the running API server of the project, started and even built first where needed."""
+    """Return the running API server of the project, after building and starting it if necessary."""
     from pulumi_sandbox.services.build import cache_folder, kept_in
     from pulumi_sandbox.services.control_plane import ControlPlane
     from pulumi_sandbox.services.parts import User

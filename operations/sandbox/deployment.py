@@ -1,4 +1,4 @@
-"""Previews and updates of one stack by the Pulumi CLI, through the Automation API, and what they came to."""
+"""Previews and updates of one stack by the Pulumi CLI, through the Automation API, and their results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _LATE: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done to a resource, or would be. inputs: with secrets masked. done: not only planned."""
+    """An operation on a resource. inputs: with secrets masked. done: executed, not only planned."""
 
     op: str
     urn: str
@@ -78,10 +78,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """How a preview or an update ended.
+    """The result of a preview or an update.
 
-    changes: operation → how many resources. outputs_differ: whether the stack's outputs are other ones now.
-    errors: messages of what went wrong.
+    changes: operation → number of resources. outputs_differ: whether the stack's outputs changed. errors:
+    error messages.
     """
 
     outcome: Outcome
@@ -100,7 +100,7 @@ class Deployed:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether there is something to do, or was, if only an output to write down."""
+        """Whether there were changes, including changed outputs only."""
         steps = (step for step in self.steps if not urns.is_default_provider(step.urn))
         return self.outputs_differ or any(step.op != "same" for step in steps)
 
@@ -117,12 +117,12 @@ class Prepared:
     packs: Mapping[str, Any]
 
     def state(self) -> Snapshot:
-        """Return what the stack has now, its secrets unread."""
+        """Return the stack's current state, without decrypting secrets."""
         return decode(self.at_rest.deployment())
 
 
 def _came_to(events: Sequence[EngineEvent], outcome: Outcome) -> Deployed:
-    """Return what events come to."""
+    """Return the result from the events."""
     said = [each.diagnostic_event for each in events if each.diagnostic_event]
     lasting = [(each.severity == "error", each.message.strip()) for each in said if not each.ephemeral]
     summary = next((each.summary_event for each in reversed(events) if each.summary_event), None)
@@ -135,7 +135,7 @@ def _came_to(events: Sequence[EngineEvent], outcome: Outcome) -> Deployed:
         [each.policy_event for each in events if each.policy_event],
         [message for is_error, message in lasting if not is_error],
         [message for is_error, message in lasting if is_error],
-        bool(outputs) and outputs[-1],  # they come when the program ends
+        bool(outputs) and outputs[-1],  # known when the program ends
     )
 
 
@@ -152,7 +152,7 @@ def _step(event: EngineEvent) -> Step | None:
 
 
 def _outputs_differ(event: EngineEvent) -> bool | None:
-    """Whether an event tells of other outputs of the stack; None for one that tells nothing of them."""
+    """Return whether an event changes the stack's outputs; None if it is not about them."""
     told = event.res_outputs_event.metadata if event.res_outputs_event else None
     if told is None or told.type != urns.ROOT_STACK_TYPE or not told.old or not told.new:
         return None
@@ -160,16 +160,16 @@ def _outputs_differ(event: EngineEvent) -> bool | None:
 
 
 def changes_of(summary: SummaryEvent) -> dict[str, int]:
-    """Return how many resources each operation, by its name on the wire, was done to."""
+    """Return the number of resources by operation, named as on the wire."""
     return {str(getattr(op, "value", op)): count for op, count in summary.resource_changes.items()}
 
 
 def select_stack(project: Path, stack: str, workspace: LocalWorkspace | None = None) -> Stack:
     """Return a stack of the project, for the CLI on PATH.
 
-    If the backend has none, it is made first, with the secrets provider and the key that its file names.
-    workspace: of the project, where it is not to be that of the environment.
-    Raises CredfleetError `stack-unavailable`; and as `Project.load`, and as `load_map` of its file.
+    A missing stack is created with the secrets provider and the key in its file. workspace: of the project,
+    if not that of the environment. Raises CredfleetError `stack-unavailable`; and as `Project.load`, and as
+    `load_map` of its file.
     """
     workspace = workspace or LocalWorkspace(work_dir=str(project))
     file = Project.load(project).stack_file(stack)
@@ -188,11 +188,10 @@ def select_stack(project: Path, stack: str, workspace: LocalWorkspace | None = N
 def deploy(
     run: Callable[..., Any], show: Show, stopped: threading.Event | None = None, **options: Any
 ) -> Deployed:
-    """Have the CLI preview or update, and tell how it ended; Ctrl-C ends it in order.
+    """Run a preview or an update and return its result; Ctrl-C ends it gracefully.
 
-    run: `preview`, `up`, `refresh` of a stack, which takes `options`. stopped: that of `interruptible`, where
-    the main thread is in it and this is another thread.
-    Raises CredfleetError `stack-locked`.
+    run: `preview`, `up`, `refresh` of a stack, which gets `options`. stopped: that of `interruptible`, if the
+    main thread is in it and this is another one. Raises CredfleetError `stack-locked`.
     """
     events = list[EngineEvent]()
     outcome: Outcome = "succeeded"
@@ -220,17 +219,17 @@ def deploy(
 
 
 def last_words(error: CommandError) -> str:
-    """Return the last line of what the CLI said when it failed."""
+    """Return the last line of a failed CLI's output."""
     said = str(error).partition("stderr:")[2].strip() or str(error).strip()
     return said.splitlines()[-1] if said else "it gave no reason"
 
 
 @contextmanager
 def interruptible() -> Generator[threading.Event]:
-    """Let every CLI end in order on Ctrl-C, SIGTERM and SIGHUP, one started then too; yield whether one came.
+    """On Ctrl-C, SIGTERM and SIGHUP, interrupt every CLI once, also later ones; yield whether that happened.
 
-    What then fails is raised as KeyboardInterrupt. A terminal signals the CLI as well, which takes a second
-    signal for an order to stop at once. Of the main thread alone.
+    Failures after that are raised as KeyboardInterrupt. A terminal also signals the CLI, for which a second
+    signal is an order to stop at once. Only for the main thread.
     """
     asked, ended, told = threading.Event(), threading.Event(), set[int]()
 
@@ -247,7 +246,7 @@ def interruptible() -> Generator[threading.Event]:
                 told.add(child.pid)
                 try:
                     child.send_signal(signal.SIGINT)
-                except psutil.Error:  # which it also says of one that runs, when the clock was set
+                except psutil.Error:  # also raised for a running process after the clock was set
                     told.discard(child.pid)
 
     def tell_late_ones() -> None:
@@ -284,7 +283,7 @@ def _shares_terminal() -> bool:
 
 
 def free_dead_lock(backend: Path, project: str, stack: str) -> list[int]:
-    """Remove the stack's locks whose process on this machine is gone; return these processes."""
+    """Remove the stack's locks whose process on this machine has ended; return these processes."""
     freed: list[int] = []
     for file in (backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -296,7 +295,7 @@ def free_dead_lock(backend: Path, project: str, stack: str) -> list[int]:
 
 
 def _runs_pulumi(pid: int) -> bool:
-    """Whether a process is a CLI, also a wrapped one; one of another user may be, since /proc may hide it."""
+    """Return whether a process is a CLI, also a wrapped one, or might be, as /proc can hide other users'."""
     try:
         return "pulumi" in psutil.Process(pid).name()
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""What a person sees of a preview or an update while the Pulumi CLI runs: one line a change, and a count."""
+"""Displays a preview or an update while the Pulumi CLI runs: one line per change, and a count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MARKS: Final = {
     "create": "+",
-    "create-replacement": "+-",  # a replacement is counted as one, and done by two steps
+    "create-replacement": "+-",  # a replacement counts as one, but takes two steps
     "update": "~",
     "delete": "-",
     "import": "=",
@@ -32,10 +32,10 @@ _NOISE: Final = "using pulumi-"
 
 
 class Display:
-    """Shows the events of one preview or update; close it to show the total."""
+    """Displays the events of a preview or update; `close` prints the total."""
 
     def __init__(self, title: str, *, hidden: tuple[str, ...] = (), stream: TextIO | None = None) -> None:
-        """Begin. hidden: how messages begin that are shown elsewhere."""
+        """Start. hidden: prefixes of messages that are shown elsewhere."""
         self._stream = stream or sys.stdout
         self._line = ProgressLine(sys.stderr)
         self._title = title
@@ -48,7 +48,7 @@ class Display:
         self._write(title)
 
     def show(self, event: EngineEvent) -> None:
-        """Show an event of the engine."""
+        """Display an event of the engine."""
         if event.resource_pre_event:
             self._seen += 1
             self._started[event.resource_pre_event.metadata.urn] = time.monotonic()
@@ -71,7 +71,7 @@ class Display:
         self._line(Progress(f"{self._title.lower()}{count}", time.monotonic() - self._began))
 
     def close(self) -> None:
-        """Say how many resources there were, by what happened to them."""
+        """Print the number of resources by operation."""
         words = TO_DO if self._planning else DONE
         counts = [f"{count} {words[op]}" for op, count in self._changes.items() if op in words and count]
         same = self._changes.get("same", 0)
@@ -89,7 +89,7 @@ class Display:
         if said.ephemeral or not message or message.startswith(self._hidden):
             return
         if said.severity in _ALWAYS:
-            is_error = said.severity == "error"  # a warning of the program names its place itself
+            is_error = said.severity == "error"  # the program's warnings name their place themselves
             place = f"{urns.parse(said.urn).name}: " if said.urn and is_error else ""
             self._write(f"{said.severity}: {place}{message}")
         elif said.severity.startswith("info"):

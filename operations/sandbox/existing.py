@@ -1,4 +1,4 @@
-"""What the sandbox's own cluster has before the first update: kinds, and objects that others made."""
+"""The initial content of the sandbox's own cluster: kinds, and objects that others created."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PAUSE: Final = 0.1
 
 
 def bring_kinds(kubeconfig: Path) -> None:
-    """Create the kinds that are not there yet, and wait until they are served.
+    """Create the kinds that do not exist, and wait until they are served.
 
-    Raises CredfleetError `existing-refused`, when the API server takes one of them not; `kinds-missing`.
+    Raises CredfleetError `existing-refused` if the API server rejects one of them; `kinds-missing`.
     """
     connection = connect(ClusterTarget(kubeconfig=str(kubeconfig)))
     lacking = [path for path in sorted(KINDS.glob("*.yaml")) if not _is_served(path.stem, connection)]
@@ -43,9 +43,9 @@ def bring_kinds(kubeconfig: Path) -> None:
 
 
 def bring(objects: Path, kubeconfig: Path) -> None:
-    """Create the objects of a YAML file that are not there yet; without the file there are none.
+    """Create the objects of a YAML file that do not exist; a missing file has none.
 
-    Raises CredfleetError `existing-refused`, when the API server takes one of them not.
+    Raises CredfleetError `existing-refused` if the API server rejects one of them.
     """
     from kubernetes import config, utils
 
@@ -66,7 +66,7 @@ def bring(objects: Path, kubeconfig: Path) -> None:
 
 
 def _is_served(kind: str, connection: Connection) -> bool:
-    """Whether a kind is established, and clients find it: the lists they look into are filled after that."""
+    """Return whether a kind is established and in discovery, which lists it only later."""
 
     def get(path: str) -> Mapping[str, Any]:
         reply = connection.call("GET", path)

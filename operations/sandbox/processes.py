@@ -1,4 +1,4 @@
-"""The sandbox's processes: built, found, named, stopped; and how the genuine Pulumi CLI reaches them."""
+"""The sandbox's processes: builds, finds, lists and stops them; and how the genuine Pulumi CLI uses them."""
 
 import os
 import shlex
@@ -36,7 +36,7 @@ _WHOLE_FILES: Final = "?metadata=skip"
 
 
 def build() -> None:
-    """Build the programs of the API server unless they are built, and the Pulumi CLI unless one is there."""
+    """Build the programs of the API server and the Pulumi CLI, if they are missing."""
     with ProgressLine() as progress:
         control_plane.build(progress)
         folder = control_plane.programs(progress)
@@ -45,7 +45,7 @@ def build() -> None:
 
 
 def stop() -> None:
-    """Stop the API server of the project's sandbox and the emulators of cloud services, if they run."""
+    """Stop the API server of the project's sandbox and the cloud emulators, if they run."""
     folders = Folders.find(Path.cwd())
     if not stop_all(folders, cloud_services.stand_ins(folders)):
         typer.echo("Nothing runs.")
@@ -54,13 +54,13 @@ def stop() -> None:
 
 
 def stop_all(folders: Folders, clouds: Clouds) -> bool:
-    """Stop the API server and the emulators of cloud services; return whether any ran."""
+    """Stop the API server and the cloud emulators; return whether any ran."""
     plane_ran = ControlPlane.end(folders.control_plane)
     return clouds.stop() or plane_ran
 
 
 def status(folders: Folders) -> dict[str, Any]:
-    """Return what runs of this project's sandbox: kubeconfig, server (null when stopped), users, services."""
+    """Return the sandbox's kubeconfig, server (null if stopped), users, services and state."""
     services = {
         each.service.name: _process(each.pid, each.address, each.log)
         for each in cloud_services.stand_ins(folders).started()
@@ -86,7 +86,7 @@ def _process(pid: int | None, address: str | None, log: Path) -> dict[str, Any]:
 
 
 def shown_status() -> CommandResult:
-    """Return what runs."""
+    """Return the status as the result of a command."""
     told = status(Folders.find(Path.cwd()))
     parts: list[str | Table] = [shown("The API server does not run; `credfleet sandbox up` starts it.")]
     if told["server"] is not None:
@@ -136,9 +136,9 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str], cli: P
 
 
 def furnish(folders: Folders) -> dict[str, str]:
-    """Make what the CLI does not: the folder of its states, and a home with the provider of each package.
+    """Create what the CLI does not: the folder of its states, and a home with each package's provider.
 
-    Returns package → where its provider is.
+    Returns package → location of its provider.
     """
     make_folder(folders.backend)
     return pulumi_cli.furnish(folders.pulumi_home)
@@ -156,7 +156,7 @@ def _at_rest(folders: Folders, stack: str, environment: Mapping[str, str]) -> St
 def _passphrase_file(
     folders: Folders, stack: str, at_rest: StackAtRest | None, environment: Mapping[str, str]
 ) -> str | None:
-    """Return the file with a stack's passphrase: another stack's public one is none."""
+    """Return the file with a stack's passphrase; another stack's public one does not count."""
     if _PASSPHRASE in environment:
         return None
     given, public = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE"), folders.public_passphrase(stack)
@@ -166,9 +166,9 @@ def _passphrase_file(
 
 
 def print_exports(stack: str) -> None:
-    """Print the variables as shell exports, for `eval`; the public passphrase is for the sandbox alone.
+    """Print the variables as shell exports, for `eval`; the public passphrase only for the sandbox.
 
-    Raises CredfleetError as `stack_of`, but for the stack that is meant where none is named.
+    Raises CredfleetError as `stack_of`, except for the default stack.
     """
     folders = Folders.find(Path.cwd())
     at_rest = _at_rest(folders, stack, os.environ) if stack == "dev" else stack_of(folders, stack)
@@ -186,7 +186,7 @@ def print_exports(stack: str) -> None:
 
 
 def shown_providers() -> CommandResult:
-    """Return which provider serves each package here."""
+    """Return the provider that serves each package here."""
     served = furnish(Folders.find(Path.cwd()))
     columns = (Column("Package", names=True), Column("Provider", leaves=1))
     return CommandResult({"providers": served}, [Table("Providers", columns, [*served.items()])])

@@ -1,4 +1,4 @@
-"""The passphrase of stack `dev`, which anybody may read: it is for what is meant for the sandbox alone."""
+"""The public passphrase of stack `dev`, which is only for stacks in the sandbox."""
 
 from collections.abc import Mapping
 from os import environ
@@ -16,7 +16,7 @@ _CLUSTER: Final = "credfleet:cluster"
 def is_strange(
     folders: Folders, stack: str, at_rest: StackAtRest | None, environment: Mapping[str, str] = environ
 ) -> bool:
-    """Whether the environment gives it to a stack that is not for the sandbox, and does not have it yet."""
+    """Return whether the environment gives it to a stack outside the sandbox that does not use it yet."""
     if folders.public_passphrase(stack) or not folders.is_public_given(environment):
         return False
     if at_rest is None:
@@ -27,7 +27,7 @@ def is_strange(
 
 
 def refuse_new(folders: Folders, at_rest: StackAtRest) -> None:
-    """Refuse to begin encrypting a real stack with it; raises CredfleetError `public-passphrase`."""
+    """Raise CredfleetError `public-passphrase` instead of starting to encrypt a real stack with it."""
     if not at_rest.stack_file.salt and is_strange(folders, at_rest.stack, at_rest):
         raise CredfleetError(
             code="public-passphrase",

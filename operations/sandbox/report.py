@@ -1,6 +1,6 @@
-"""The report of an update: one HTML file without anything external, for a browser or a mail.
+"""The report of an update: one self-contained HTML file for a browser or an email.
 
-Pure but for `write`. Nothing here meets a secret: the engine masks values before they become a report.
+Pure except for `write`. No secrets get here: the engine masks values before they become part of a report.
 """
 
 import re
@@ -26,10 +26,10 @@ _IN_NAMESPACE: Final = re.compile(r".* ([^/ ]+)/[^ ]+: .*")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """An account that a tenant has, under the tenant's name for it, its slot.
+    """An account of a tenant, in the slot by which the tenant names it.
 
-    reused: the tenant had it already when the stack claimed it. is_new: claimed by this very update. since:
-    when it was claimed, empty where the pool could not be asked.
+    reused: the tenant already had it when the stack claimed it. is_new: claimed by this update. since: time
+    of the claim, empty if the pool could not be read.
     """
 
     tenant: str
@@ -45,7 +45,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something the configuration asks for that was not declared, and why."""
+    """Something configured that was not declared, and why."""
 
     what: str
     reason: str
@@ -55,8 +55,8 @@ class Skipped:
 class Declared:
     """A resource of the stack, and what was done to it, or would be.
 
-    depth: how many components it lies in. part: the type of the one right below the root component.
-    namespace: the one its object is in, if it is in one. since: when it was made.
+    depth: number of enclosing components. part: the type of the one directly below the root component.
+    namespace: of its object, if any. since: time of its creation.
     """
 
     urn: str
@@ -72,7 +72,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What a rule of the policy pack says about one resource. `level` is `mandatory` or `advisory`."""
+    """The result of a policy for a resource. `level` is `mandatory` or `advisory`."""
 
     rule: str
     level: str
@@ -82,7 +82,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How the members of one type and partition are divided among the states they are in."""
+    """The number of members of one type and partition by state."""
 
     type: str
     partition: str
@@ -91,7 +91,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant: its accounts, what lies in its namespace, what was skipped, what an update would change."""
+    """A tenant: its accounts, the objects in its namespace, what was skipped, and pending changes."""
 
     name: str
     namespace: str
@@ -102,14 +102,14 @@ class Tenant:
 
     @property
     def without(self) -> list[str]:
-        """The slots that it has no account for."""
+        """The slots for which it has no account."""
         claims = (each.what for each in self.skipped if each.what.startswith("claim "))
         return sorted(claim.rpartition("/")[2] for claim in claims)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that the page tells. `headline` is one sentence; `next` holds commands with what each is for.
+    """The content of the page. `headline` is one sentence; `next` has commands and their purposes.
 
     namespaces: tenant → namespace. pending: what an update would change now.
     """
@@ -133,7 +133,7 @@ class Report:
     pending: tuple[Declared, ...] = ()
 
     def tenants(self) -> Iterator[Tenant]:
-        """Return each tenant with what is its own: those without something first, then in order of name."""
+        """Yield each tenant with its content: first those with something skipped, then by name."""
         skipped: dict[str, list[Skipped]] = {}
         for each in self.skipped:
             skipped.setdefault(self.owner(each), []).append(each)
@@ -151,7 +151,7 @@ class Report:
 
     @property
     def badge(self) -> tuple[str, str]:
-        """How the stack stands, after its colour; green is only where it has all that it asks for."""
+        """The stack's status, after its colour; green only if everything configured exists."""
         without = {self.owner(each) for each in self.skipped if each.what.startswith("claim ")}
         if not self.ok:
             return "bad", "not finished"
@@ -162,7 +162,7 @@ class Report:
         return ("pending", "changes ahead") if self.pending else ("good", "up to date")
 
     def owner(self, skipped: Skipped) -> str:
-        """Return the tenant that goes without it: its claim's, or the one whose namespace it would be in."""
+        """Return the tenant that lacks it: that of the claim, or of the namespace it would be in."""
         text = f"{skipped.what}: {skipped.reason}"
         if claim := _OWN_CLAIM.fullmatch(text):
             return claim[1]
@@ -170,7 +170,7 @@ class Report:
         return next((name for name, each in self.namespaces.items() if named and each == named[1]), "")
 
     def lacking(self) -> list[tuple[str, list[tuple[str, Skipped]]]]:
-        """Return each reason with what is skipped for it and whose that is; last, what waits for a claim."""
+        """Return each reason with what it skipped and for which tenant; what waits for a claim is last."""
         grouped: dict[str, list[tuple[str, Skipped]]] = {}
         for each in sorted(self.skipped, key=lambda one: (_waits(one), not one.what.startswith("claim "))):
             reason = "They wait for claims that are skipped." if _waits(each) else each.reason
@@ -179,12 +179,12 @@ class Report:
 
     @property
     def changes_of_no_tenant(self) -> tuple[Declared, ...]:
-        """What an update would change that is not a tenant's own."""
+        """Pending changes outside tenants' namespaces."""
         own = set(self.namespaces.values())
         return tuple(each for each in self.pending if each.namespace not in own)
 
     def parts(self) -> list[tuple[str, list[Declared]]]:
-        """Return the parts of the stack, in order of name, each with its resources as a tree."""
+        """Return the parts of the stack by name, each with its resources as a tree."""
         by_part: dict[str, list[Declared]] = {}
         for resource in self.declared:
             by_part.setdefault(resource.part, []).append(resource)
@@ -192,7 +192,7 @@ class Report:
 
     @property
     def changed(self) -> int:
-        """How many resources the update touched."""
+        """The number of resources that the update changed."""
         return sum(resource.action not in ("unchanged", "read") for resource in self.declared)
 
 
@@ -201,13 +201,13 @@ def _waits(skipped: Skipped) -> bool:
 
 
 def actions_in(resources: Iterable[Declared]) -> str:
-    """Sum up what was done to them: `2 created, 5 unchanged`."""
+    """Return a summary of the actions: `2 created, 5 unchanged`."""
     actions = Counter(each.action for each in resources)
     return ", ".join(f"{count} {action}" for action, count in sorted(actions.items()))
 
 
 def kinds_in(rows: Iterable[tuple[str, Skipped]]) -> str:
-    """Sum up what is skipped: `2 claims, 1 service`."""
+    """Return a summary of what is skipped: `2 claims, 1 service`."""
     kinds = Counter(each.what.rpartition(" ")[0] for _, each in rows)
     return ", ".join(how_many(count, kind) for kind, count in sorted(kinds.items()))
 
@@ -232,6 +232,6 @@ def render(report: Report) -> str:
 
 
 def write(report: Report, path: Path) -> Path:
-    """Write the page in place of the former one and return its absolute path."""
+    """Write the page, replacing the former one, and return its absolute path."""
     files.replace(path, render(report))
     return path.resolve()

@@ -1,4 +1,4 @@
-"""What an update declared, claimed and skipped, read off the stack's state and the steps taken. Pure."""
+"""Pure functions that derive what an update declared, claimed and skipped from the state and its steps."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ def list_declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple
 
 
 def pending(foreseen: Iterable[Step], done: Iterable[Step]) -> tuple[Declared, ...]:
-    """Return what a preview foresaw and no update did since, with what would be done to it."""
+    """Return the changes of a preview that no update has made since."""
     finished = {step.urn for step in done if step.done and not step.failed}
     left = {step.urn: step for step in foreseen if step.op in TO_DO}
     return tuple(
@@ -61,7 +61,7 @@ def _declared(what: Resource | Step, action: str, depth: int = 0, since: str = "
 
 
 def namespace_of(resource: Resource | Step) -> str:
-    """Return the namespace that the object of a resource is in, empty where it is in none."""
+    """Return the namespace of a resource's object, empty if it has none."""
     metadata = masked(resource.inputs.get("metadata"))
     if isinstance(metadata, dict) and isinstance(metadata.get("namespace"), str):
         return str(metadata["namespace"])
@@ -76,7 +76,7 @@ def list_claimed(
     steps: Iterable[Step],
     since: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Claimed, ...]:
-    """Return the accounts that the stack's claims hold. since: account → when it was claimed."""
+    """Return the accounts that the stack's claims hold. since: account → time of its claim."""
     actions = _actions(steps)
     return tuple(
         _claimed(resource, actions.get(resource.urn, UNCHANGED), since)
@@ -86,14 +86,14 @@ def list_claimed(
 
 
 def held_back(resources: Iterable[Resource]) -> tuple[Skipped, ...]:
-    """Name what a fleet says that it did not declare yet."""
+    """Return what a fleet reports as not declared yet."""
     told = (masked(each.outputs.get("skipped")) for each in resources if each.type == FLEET)
     skipped = {what: str(why) for each in told if isinstance(each, dict) for what, why in each.items()}
     return tuple(Skipped(what, why) for what, why in sorted(skipped.items()))
 
 
 def skips_claims(resources: Sequence[Resource]) -> bool:
-    """Whether a claim of the stack has no account yet, or its tenant not the account of one."""
+    """Return whether a claim of the stack has no account, or is not declared yet."""
     is_kept_away = any(each.what.startswith("claim ") for each in held_back(resources))
     return is_kept_away or any(_is_claim(resource) and _is_skipped(resource) for resource in resources)
 
@@ -107,7 +107,7 @@ def _is_skipped(claim: Resource) -> bool:
 
 
 def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, outcome: Outcome) -> str:
-    """Say in one sentence how it went and what there is now."""
+    """Return one sentence about the outcome and the current resources."""
     actions = Counter(each.action for each in resources)
     words = ("created", "imported", "updated", "replaced")
     done = [f"{actions[word]} {word}" for word in words if actions[word]]

@@ -1,4 +1,4 @@
-"""The options of `credfleet sandbox up`; everything else of an update is an option of the Pulumi CLI."""
+"""The options of `credfleet sandbox up`; all others of an update are options of the Pulumi CLI."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from operations.cli.options import Form, OutputOption, StackOption, YesOption
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpRun:
-    """What is brought up, where, and how it is told."""
+    """The stack to update, its cluster, and the output."""
 
     stack: StackOption = "dev"
     kubeconfig: Annotated[

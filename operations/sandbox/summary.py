@@ -1,4 +1,4 @@
-"""What is told after an update: the tables, the page, what to do next; or one JSON document."""
+"""The output after an update: tables, page and next steps, or one JSON document."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 def report_of(ready: Prepared, foreseen: Deployed, update: Deployed | None, state: Snapshot) -> Report:
-    """Gather what an update did and what it left.
+    """Return the report of an update.
 
-    foreseen: what its preview came to. update: None where there was none. state: what there is now.
+    foreseen: the result of its preview. update: None if there was none. state: the current one.
     """
     cluster, at_rest, settings = ready.cluster, ready.at_rest, ready.settings
     result, steps = update or foreseen, update.steps if update else ()
@@ -88,14 +88,14 @@ def report_of(ready: Prepared, foreseen: Deployed, update: Deployed | None, stat
 
 
 def _outputs(state: Snapshot) -> Iterator[tuple[str, Json]]:
-    """Yield what a stack exports, secrets masked, in order of name."""
+    """Yield the outputs of a stack by name, with secrets masked."""
     for each in state.resources:
         if each.type == urns.ROOT_STACK_TYPE:
             yield from ((key, masked(value)) for key, value in sorted(each.outputs.items()))
 
 
 def _as_text(value: Json) -> str:
-    """Return a text as it is, and else JSON with keys in order: a program's come in another each time."""
+    """Return a text as it is, and others as JSON with sorted keys, as programs vary their order."""
     is_text = isinstance(value, str)
     return value if is_text else json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
 
@@ -103,7 +103,7 @@ def _as_text(value: Json) -> str:
 def _next(
     settings: Settings, stack: str, cluster: StackCluster, shares: Iterable[Share]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what one may want to do after an update, and what for, with all options that it needs there."""
+    """Yield commands to run after an update, and their purposes, with all options needed here."""
     on = "" if stack == DEFAULT_STACK else f" --stack {stack}"
     if settings.account_pool is not None:
         free = [share.type for share in shares if dict(share.counts)["free"] and not share.partition]
@@ -122,7 +122,7 @@ def _next(
 
 
 def as_parts(report: Report, page: Path) -> Iterator[Part]:
-    """Return what was claimed and skipped, where the page is, and what to do next."""
+    """Yield what was claimed and skipped, the location of the page, and next steps."""
     yield from _tables(report) if report.ok else skipped_table(report.skipped)
     yield ""
     yield VerdictLine(report.ok, report.headline, bold=True)
@@ -154,13 +154,13 @@ def _tables(report: Report) -> Iterator[Table]:
 
 
 def skipped_table(skipped: Iterable[Skipped]) -> Iterator[Table]:
-    """Return what was skipped and why, if anything was."""
+    """Yield a table of what was skipped and why, if anything was."""
     if rows := [*_by_reason(skipped)]:
         yield Table("Skipped", (Column("What", folds=True), Column("Why", folds=True)), rows)
 
 
 def _by_reason(skipped: Iterable[Skipped]) -> Iterator[tuple[str, str]]:
-    """Return what was skipped for one reason as one row."""
+    """Yield one row for each reason."""
     by_reason: dict[str, list[str]] = {}
     for each in skipped:
         by_reason.setdefault(each.reason, []).append(each.what)
@@ -172,13 +172,13 @@ def _by_reason(skipped: Iterable[Skipped]) -> Iterator[tuple[str, str]]:
 
 
 def _remark(message: str) -> str:
-    """Return what is said of this resource; the line before it says what the rule is for."""
+    """Return a policy's message about a resource, without the first line, its description."""
     about, *said = message.strip().splitlines()
     return " ".join(said) or about
 
 
 def as_ended(stack: str, result: Deployed) -> dict[str, Any]:
-    """Return for machines how it ended; `changes` counts steps by operation."""
+    """Return the outcome as a JSON document; `changes` counts steps by operation."""
     return {
         "stack": stack,
         "outcome": result.outcome,
@@ -189,7 +189,7 @@ def as_ended(stack: str, result: Deployed) -> dict[str, Any]:
 
 
 def as_document(report: Report, result: Deployed, page: Path) -> dict[str, Any]:
-    """Return an update for machines."""
+    """Return an update as a JSON document."""
     return {
         **as_ended(report.stack, result),
         "headline": report.headline,
@@ -212,9 +212,9 @@ def as_document(report: Report, result: Deployed, page: Path) -> dict[str, Any]:
 def _pool(
     settings: Settings, stack: str, cluster: StackCluster
 ) -> tuple[tuple[Share, ...], Mapping[str, Member] | None, Mapping[str, str]]:
-    """Look at the pool, writing nothing: how its accounts stand, the accounts, since when each is used.
+    """Read the pool: return counts of accounts by state, the accounts, and when each was claimed.
 
-    None for the accounts where they cannot be seen.
+    The accounts are None if they cannot be read.
     """
     if (section := settings.account_pool) is None:
         return (), None, {}
@@ -238,7 +238,7 @@ def _pool(
 def _skipped(
     folder: Path, pool: AccountPool | None, members: Mapping[str, Member] | None
 ) -> tuple[Skipped, ...]:
-    """Name the rows of the members file that no account in the pool is, or another one than they say."""
+    """Return the rows of the members file that are missing in the pool, or differ."""
     from components.account_pool.members_file import missing_or_different
 
     if pool is None or pool.members_from is None or members is None:

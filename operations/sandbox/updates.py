@@ -1,4 +1,4 @@
-"""What `sandbox up` does, step by step: services, cluster, preview and update by the Pulumi CLI, report."""
+"""The steps of `sandbox up`: services, cluster, preview and update by the Pulumi CLI, report."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NOT_GOING_ON: Final = "The preview found a reason not to go on"
 
 
 def up(wanted: UpRun) -> CommandResult:
-    """Preview, update, tell and report; raises as `_prepare` and `deploy`."""
+    """Preview, update and report; raises as `_prepare` and `deploy`."""
     ready = _prepare(wanted)
     if wanted.skip_preview:
         where = f"Stack {wanted.stack} on {ready.cluster.server}"
@@ -69,7 +69,7 @@ def up(wanted: UpRun) -> CommandResult:
 
 
 def _update(ready: Prepared, wanted: UpRun) -> Deployed:
-    """Update; then forget creates that a killed update had begun, which the CLI keeps through a good one."""
+    """Update; then clear pending creates of a killed update, which the CLI keeps after a good one."""
     done = _run(ready.stack.up, "Updating", ready, wanted)
     if done.exit_code == 0 and ready.state().pending:
         typer.echo("· an earlier update was killed: checking what is left of it", err=True)
@@ -78,11 +78,11 @@ def _update(ready: Prepared, wanted: UpRun) -> Deployed:
 
 
 def _prepare(wanted: UpRun) -> Prepared:
-    """Find project, services, cluster and CLI; let a state that speaks of a cluster that is gone catch up.
+    """Find project, services, cluster and CLI; refresh a state that is about a former cluster.
 
     Raises CredfleetError as `stack_of`, `StackAtRest.state_file`, `StackAtRest.unlock`, `read_settings`,
     `_refuse_steps`, `existing.bring_kinds` and `existing.bring`; `refresh-failed` or `cancelled` while
-    catching up; SandboxError as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
+    refreshing; SandboxError as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
     """
     folders = Folders.find(Path.cwd())
     at_rest = stack_of(folders, wanted.stack)
@@ -114,7 +114,7 @@ def _prepare(wanted: UpRun) -> Prepared:
 
 
 def _refuse_steps(state_file: Path) -> None:
-    """Raise CredfleetError `state-invalid` for a state beside which is what it lacks of a killed run."""
+    """Raise CredfleetError `state-invalid` if steps of a killed run are in a file beside the state."""
     beside = state_file.with_name(f"{state_file.name}.steps")
     if beside.exists():
         raise CredfleetError(
@@ -129,7 +129,7 @@ def _refuse_steps(state_file: Path) -> None:
 def reach_cluster(
     folders: Folders, at_rest: StackAtRest, settings: Settings, kubeconfig: Path | None, *, yes: bool
 ) -> tuple[StackCluster, bool]:
-    """Return the cluster of a stack, with what the sandbox has for it running, and whether it is new.
+    """Return the cluster of a stack, with the sandbox's services running, and whether it is new.
 
     Raises as `choose`, `cloud_services.start`, `existing.bring_kinds` and `existing.bring`.
     """
@@ -154,14 +154,14 @@ def reach_cluster(
 
 
 def policies_of(folders: Folders, stack: str) -> dict[str, Any]:
-    """Return the options by which the CLI asks the project's policy pack, configured for a stack."""
+    """Return the CLI options for the project's policy pack, configured for a stack."""
     packs, own = [str(pack) for pack in folders.policy_packs], folders.policy_config(stack)
     configs = {"policy_pack_configs": [str(own)] * len(packs)} if own else {}
     return {"policy_packs": packs, **configs} if packs else {}
 
 
 def _catch_up(ready: Prepared, wanted: UpRun) -> None:
-    """Refresh a state that speaks of an API server that is gone; until that is done, it misleads."""
+    """Refresh a state that is about a former API server; until then, it is misleading."""
     result = _run(ready.stack.refresh, "Refreshing", ready, wanted)
     if result.exit_code:
         stopped = result.outcome == "cancelled"
@@ -174,7 +174,7 @@ def _catch_up(ready: Prepared, wanted: UpRun) -> None:
 
 
 def _run(run: Callable[..., Any], verb: str, ready: Prepared, wanted: UpRun, **options: Any) -> Deployed:
-    """Have the CLI do something with the stack, and show what it does."""
+    """Run an operation of the CLI on the stack, and display its progress."""
     is_shown = wanted.output in (Form.TABLE, Form.WIDE)
     stream = sys.stdout if is_shown else sys.stderr
     display = Display(f"{verb} {ready.at_rest.project.name}/{wanted.stack}", hidden=(SKIPPED,), stream=stream)
@@ -186,9 +186,9 @@ def _run(run: Callable[..., Any], verb: str, ready: Prepared, wanted: UpRun, **o
 
 
 def _agree(ready: Prepared, wanted: UpRun, foreseen: Deployed) -> None:
-    """Show what an update would take away, and ask; raises CredfleetError, code `not-confirmed`.
+    """Show what an update would remove, and ask; raises CredfleetError `not-confirmed`.
 
-    Off a terminal the sandbox's own cluster may lose it without a question: its data are throw-away.
+    Without a terminal, no question protects the sandbox's own cluster: its data are disposable.
     """
     lost = {
         step.urn: step
@@ -210,12 +210,12 @@ def _agree(ready: Prepared, wanted: UpRun, foreseen: Deployed) -> None:
 
 
 def _told(ready: Prepared, foreseen: Deployed, update: Deployed | None) -> CommandResult:
-    """Write the page and tell the rest; update: None where the preview found nothing to do."""
+    """Write the page and return the result; update: None if the preview found no changes."""
     result = update or foreseen
     state = ready.state()
     report = report_of(ready, foreseen, update, state)
     page = write(report, ready.folders.report)
-    # The sandbox's own cluster has no operators, so what waits for one is skipped at each update.
+    # The sandbox's own cluster has no operators, so every update skips what waits for one.
     waits = [] if ready.cluster.own else results.held_back(state.resources)
     skips = waits or results.skips_claims(state.resources)
     code = result.exit_code or (CLAIMS_SKIPPED if skips else 0)

@@ -1,4 +1,4 @@
-"""`credfleet stores`: whose credential is read through a store, what a namespace reaches, both forms."""
+"""`credfleet stores`: explains access through stores, lists a namespace's access, and converts stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILES: Final = typer.Argument(metavar="FILE", help="YAML files. - is standard i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where stores are read: in files, or else as a stack declares them, or in a cluster."""
+    """Where stores are read: from files, from a stack's declarations, or from a cluster."""
 
     files: Annotated[list[str] | None, _FILES] = None
     stack: ClusterStackOption = None
@@ -40,16 +40,16 @@ class Source:
     context: ContextOption = None
 
     def __post_init__(self) -> None:
-        """Refuse two of them."""
+        """Raise BadParameter unless exactly one is given."""
         if bool(self.files) == (self.live or self.stack is not None):
             raise typer.BadParameter("Give files, or --stack, or --live, which is the cluster of --stack.")
 
     def cluster(self) -> ClusterTarget | None:
-        """Return the cluster that --live means."""
+        """Return the cluster for --live, or None."""
         return cluster_of(self.stack, self.kubeconfig, self.context).target() if self.live else None
 
     def documents(self, *callers: str) -> Documents:
-        """Read the stores that namespaces may name; raises as what reads them."""
+        """Read the stores that namespaces can refer to; raises as the functions that read them."""
         from components.connection import connect
         from operations.stores.documents import live, read
         from operations.stores.explain import of_stack

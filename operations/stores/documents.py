@@ -1,4 +1,4 @@
-"""From YAML files to stores, providers and namespaces; whatever is wrong with the files is told at once."""
+"""Parses YAML files to stores, providers and namespaces; reports all problems of the files at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from operations.cli.inputs import place_of, read_yaml
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What the files hold, in their order. raw: all documents as they are written, lists taken apart."""
+    """The content of files, in order. raw: all documents as written, with lists split up."""
 
     stores: tuple[AnyStore, ...]
     around: KnownObjects
@@ -53,7 +53,7 @@ class _Reading:
     raw: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     def add(self, place: str, document: object) -> None:
-        """Take one document, or note what is wrong with it."""
+        """Add a document, or record its problems."""
         if not isinstance(document, dict):
             self.refuse(place, "it is not a map of fields", "write apiVersion, kind, metadata and spec")
             return
@@ -105,14 +105,14 @@ class _Reading:
             self._keep(place, reader, name, namespace, document)
 
     def whole(self) -> Documents:
-        """Return all that was read. Raises ConfigurationError with everything that is wrong."""
+        """Return all that was read. Raises ConfigurationError with all problems."""
         if self.problems:
             raise ConfigurationError(self.problems)
         around = KnownObjects(KINDS, self.providers, self.namespaces, as_they_stand=True)
         return Documents((*self.stores.values(),), around, (*self.raw,))
 
     def refuse(self, place: str, problem: str, fix: str) -> None:
-        """Note a problem."""
+        """Record a problem."""
         self.problems.append(Problem(place, problem, fix))
 
     def _keep(
@@ -126,7 +126,7 @@ class _Reading:
                 self._once(self.providers, place, provider.key, provider)
             elif reader is not None:
                 identity = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
-                if reader is SecretStore and isinstance(spec, dict):  # ESO knows conditions there, heeds none
+                if reader is SecretStore and isinstance(spec, dict):  # ESO ignores conditions here
                     spec = {key: value for key, value in spec.items() if key != "conditions"}
                 store = reader.model_validate({**identity, "spec": spec})
                 self._once(self.stores, place, store.title, store)
@@ -147,7 +147,7 @@ class _Reading:
         kept.setdefault(key, value)
 
     def _check_embedded(self, place: str, store: AnyStore) -> None:
-        """Have an embedded block read; that it names no known kind is told where the store is explained."""
+        """Check an embedded provider; an unknown kind is reported when the store is explained."""
         block = store.spec.provider
         if block is None or len(block) != 1:
             return
@@ -172,10 +172,10 @@ _OLD: Final = "external-secrets.io/v1beta1"
 
 
 def read(files: Sequence[str], *, takes_old: bool = False) -> Documents:
-    """Read all files, `-` being standard input; documents of other kinds are passed over, and raw only.
+    """Read all files, `-` for standard input; documents of other kinds only appear in `raw`.
 
-    takes_old: stores of v1beta1 are read as those of v1 that they become. Raises ConfigurationError with
-    every problem; none holds a value of a document.
+    takes_old: read stores of v1beta1 as the equivalent ones of v1. Raises ConfigurationError with every
+    problem; none contains a value from a document.
     """
     reading = _Reading(takes_old=takes_old)
     for name in dict.fromkeys(files):
@@ -189,9 +189,9 @@ def read(files: Sequence[str], *, takes_old: bool = False) -> Documents:
 
 
 def live(connection: Connection, *namespaces: str) -> Documents:
-    """Read the stores of a cluster that namespaces may name, and the namespaces themselves.
+    """Read the stores of a cluster that namespaces can refer to, and the namespaces themselves.
 
-    Raises CredfleetError, also where the cluster has no such namespace; NoReply; and as `read`.
+    Raises CredfleetError, also if the cluster has no such namespace; NoReply; and as `read`.
     """
     group = f"/apis/{ESO}"
     reading = _Reading()
@@ -221,7 +221,7 @@ def _got(connection: Connection, path: str) -> Mapping[str, Any]:
 
 
 def _is_other(api_version: str, kind: str) -> bool:
-    """Whether a kind is none that is read here, nor a slip of the pen for one."""
+    """Return whether a kind is not one of those read here, nor a likely typo of one."""
     group = api_version.partition("/")[0]
     if not (api_version and kind) or group in (GROUP, CLUSTER_GROUP):
         return False

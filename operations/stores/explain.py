@@ -1,4 +1,4 @@
-"""What `credfleet stores` answers: who reads which credential, what a namespace reaches, the other form."""
+"""The results of `credfleet stores`: who reads which credential, a namespace's access, the other form."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ _KINDS: Final = (
 def explain_all(
     documents: Documents, callers: Sequence[str], cluster: ClusterTarget | None = None
 ) -> CommandResult:
-    """Return what each store comes to for each caller, and what ESO's objects in a cluster say.
+    """Return the result of each store for each caller, and the status of ESO's objects in a cluster.
 
     Without callers a store is validated as ESO does: from its own namespace, or from none. Raises StoreError.
     """
@@ -63,7 +63,7 @@ def explain_all(
 
 
 def _said(cluster: StackCluster, namespaces: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield each object of ESO as Kind/namespace/name, and why it does not stand as it is written."""
+    """Yield each object of ESO as Kind/namespace/name, and why it is not applied as written."""
     for version, kind in _KINDS:
         if kind not in cluster.served(version):
             continue
@@ -93,7 +93,7 @@ def _row(each: Explanation) -> tuple[str, ...]:
 
 
 def list_access(namespace: str, documents: Documents) -> CommandResult:
-    """Return every store that a namespace can use, where it leads, and as whom it logs in."""
+    """Return every store that a namespace can use, its target, and its identity there."""
     found = [*find_access(namespace, documents.stores, documents.around)]
     columns = (
         Column("Store", names=True),
@@ -109,7 +109,7 @@ def list_access(namespace: str, documents: Documents) -> CommandResult:
 
 
 def of_stack(stack: str) -> Documents:
-    """Return the stores of a stack as it declares them. Raises as `settings_of`."""
+    """Return the stores that a stack declares. Raises as `settings_of`."""
     settings = settings_of(stack)
     section = settings.secret_stores or SecretStoresSection()
     labels = namespace_labels({name: tenant.namespace for name, tenant in settings.tenants.items()})
@@ -138,9 +138,9 @@ def _access_row(each: StoreAccess) -> tuple[str, ...]:
 
 
 def convert(files: Sequence[str], *, embed: bool) -> CommandResult:
-    """Return documents in the other form, providers apart or embedded; raises as `read`.
+    """Return documents in the other form, providers separate or embedded; raises as `read`.
 
-    What cannot be in the other form is a ConfigurationError.
+    Raises ConfigurationError for what has no equivalent in the other form.
     """
     told = [*(with_blocks if embed else with_references)(read(files, takes_old=True).raw, KINDS)]
     if problems := [each for each in told if isinstance(each, Problem)]:

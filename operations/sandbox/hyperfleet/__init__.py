@@ -1,1 +1,1 @@
-"""An emulator for HyperFleet's API, as far as adapters use it: a cluster, and what adapters report of it."""
+"""An emulator for HyperFleet's API, as far as adapters use it: clusters, and adapters' reports on them."""

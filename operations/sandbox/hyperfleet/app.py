@@ -1,6 +1,6 @@
-"""The paths of HyperFleet below `/api/hyperfleet/v1/`, and one of the sandbox's own to bring a cluster in.
+"""The paths of HyperFleet below `/api/hyperfleet/v1/`, and one of the sandbox's own that adds a cluster.
 
-They are those of its contract 1.0.24.
+They follow version 1.0.24 of its contract.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ class Report(BaseModel):
     data: Any = None
 
     def status(self, kind: str) -> str | None:
-        """Return the status of a condition."""
+        """Return the status of a condition, or None."""
         return next((each.status for each in self.conditions if each.type == kind), None)
 
     def shown(self) -> dict[str, Any]:
-        """Return it as its path answers it."""
+        """Return the report as the API returns it."""
         told = self.model_dump(mode="json", exclude_none=True)
         at = told.pop("observed_time")
         conditions = [{"last_transition_time": at, **each} for each in told["conditions"]]
         return {**told, "conditions": conditions, "created_time": at, "last_report_time": at}
 
     def problems(self) -> Iterator[str]:
-        """Find what its types do not say."""
+        """Yield the problems that the types do not exclude."""
         now = datetime.now(UTC)
         if not now - _OLDEST <= self.observed_time <= now + _NEWEST:
             yield "observed_time must be at most 30 minutes ago and in 5 minutes"
@@ -66,7 +66,7 @@ class Report(BaseModel):
             yield f"conditions must hold each of {', '.join(CONDITIONS)}, and no type twice"
 
     def counts(self, generation: int, before: Report | None) -> bool:
-        """Whether it is kept; generation: of the cluster now. before: the adapter's last one."""
+        """Return whether it is stored; generation: of the cluster now. before: the adapter's last report."""
         if self.observed_generation > generation:
             return False
         if before is None:
@@ -76,7 +76,7 @@ class Report(BaseModel):
 
 
 def now() -> str:
-    """Return the present moment, RFC 3339."""
+    """Return the current time in RFC 3339."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -90,7 +90,7 @@ class Cluster(BaseModel):
     deleted_time: str | None = None
 
     def shown(self, id_: str, reports: Mapping[str, Report]) -> dict[str, Any]:
-        """Return it as its path answers it."""
+        """Return the cluster as the API returns it."""
         return {
             **self.model_dump(exclude_none=True),
             "id": id_,
@@ -127,14 +127,14 @@ class _Kept(BaseModel):
 
 
 class _UnknownClusterError(Exception):
-    """No cluster has this id."""
+    """No cluster has this ID."""
 
 
 class Store:
-    """Clusters and reports, in memory and in a file: what is answered has been written before."""
+    """Clusters and reports, in memory and in a file, which is written before each response."""
 
     def __init__(self, file: Path) -> None:
-        """Read what an earlier process left.
+        """Load the file of an earlier process.
 
         Raises SandboxError `state-unreadable`.
         """
@@ -152,11 +152,11 @@ class Store:
         return self._kept.clusters[id_]
 
     def reports(self, id_: str) -> dict[str, Report]:
-        """Return what adapters last reported of a cluster, by adapter, in their order."""
+        """Return the last reports on a cluster by adapter, sorted."""
         return dict(sorted(self._kept.reports.get(id_, {}).items()))
 
     def bring(self, id_: str, given: Mapping[str, Any]) -> None:
-        """Keep a cluster by its name and generation; reports of it stay, and so does its deletion."""
+        """Store a cluster's name and generation; its reports and its deletion time are kept."""
         told = Cluster(name=given.get("name", id_), generation=given.get("generation", 1))
         if known := self._kept.clusters.get(id_):
             stays = {"created_time": known.created_time, "deleted_time": known.deleted_time}
@@ -164,7 +164,7 @@ class Store:
         self._write({**self._kept.clusters, id_: told}, self._kept.reports)
 
     def delete(self, id_: str) -> None:
-        """Begin to delete a cluster, which is another generation of it; one that is deleted stays so."""
+        """Start deleting a cluster, which increments its generation; does nothing if already started."""
         known = self.cluster(id_)
         if known.deleted_time is None:
             changed = {"generation": known.generation + 1, "deleted_time": now()}
@@ -172,7 +172,7 @@ class Store:
             self._write(clusters, self._kept.reports)
 
     def keep_report(self, id_: str, report: Report) -> None:
-        """Put a report in the place of the adapter's last one; a cluster that waited for it alone is gone."""
+        """Replace the adapter's last report; remove a cluster whose deletion only waited for this one."""
         of_cluster = {**self._kept.reports.get(id_, {}), report.adapter: report}
         clusters, reports = {**self._kept.clusters}, {**self._kept.reports, id_: of_cluster}
         if clusters[id_].deleted_time is not None and all(
@@ -195,10 +195,10 @@ _PAGE: Final = 20
 
 
 def make_app(folder: Path) -> Service:
-    """Make the service over what is kept in a folder (made if missing).
+    """Return the service for the data in a folder (created if missing).
 
-    It knows the clusters that were brought in by `PUT /sandbox/clusters/ID`, with name and generation.
-    Raises SandboxError `state-unreadable`.
+    Clusters are added by `PUT /sandbox/clusters/ID`, with name and generation. Raises SandboxError
+    `state-unreadable`.
     """
     store = Store(folder / "clusters.json")
 
@@ -261,7 +261,7 @@ async def _unknown(_: Request, error: Exception) -> Response:
 
 async def _not_served(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code != 404:
-        return PlainTextResponse(error.detail, error.status_code, error.headers)  # as Go's own router has it
+        return PlainTextResponse(error.detail, error.status_code, error.headers)  # as Go's own router does
     return _refusal(404, "HYPERFLEET-NTF-000", f"The requested endpoint '{request.url.path}' does not exist")
 
 
