@@ -1,6 +1,6 @@
 """What engine, providers and programs share: property values and their paths, URNs, the wire format.
 
-Nothing here knows of a provider or of a service.
+It is independent of any provider or service.
 """
 
 import os

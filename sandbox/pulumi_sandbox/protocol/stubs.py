@@ -1,8 +1,8 @@
 """Pulumi's gRPC stubs, taken from the installed SDK without importing the SDK.
 
-`import pulumi` costs a provider 0.4 s of CPU that nothing here needs. The stubs import each other
-relatively, so they load just as well from a package of another name. They share one descriptor pool with
-the SDK's own copies, hence one set of message classes: a process may use both.
+`import pulumi` would cost a provider 0.4 s of CPU without need. The stubs import each other relatively, so
+they can be loaded from a package of another name. They share one descriptor pool with the SDK's own copies,
+and so one set of message classes: a process can use both.
 """
 
 # ruff: noqa: PLC0414 - other modules take them from here

@@ -1,4 +1,4 @@
-"""Names of resources: `urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME`."""
+"""URNs of resources: `urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME`."""
 
 import re
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ PROVIDER_TYPE_PREFIX: Final = "pulumi:providers:"
 
 
 class Urn(NamedTuple):
-    """The parts of a name; `qualified_type` is the chain of the parents' types and its own, joined by `$`."""
+    """The parts of a URN; `qualified_type` has the types of the parents and the resource, joined by `$`."""
 
     stack: str
     project: str
@@ -25,9 +25,9 @@ class Urn(NamedTuple):
 
 
 def parse(urn: str) -> Urn:
-    """Take a name apart; a resource's own name may hold `::` too.
+    """Parse a URN; a resource's own name can contain `::`.
 
-    Raises ValueError when it is no URN.
+    Raises ValueError if it is not a URN.
     """
     prefix, _, rest = urn.partition("urn:pulumi:")
     parts = rest.split("::", 3)
@@ -37,7 +37,7 @@ def parse(urn: str) -> Urn:
 
 
 def is_default_provider(urn: str) -> bool:
-    """Whether the engine made this provider itself (`default`, `default_4_34_2`): it is not shown."""
+    """Return whether this is a default provider of the engine (`default`, `default_4_34_2`)."""
     parts = parse(urn)
     return parts.type.startswith(PROVIDER_TYPE_PREFIX) and re.match(r"default(_|$)", parts.name) is not None
 

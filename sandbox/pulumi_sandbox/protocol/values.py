@@ -1,7 +1,7 @@
-"""What a property may be between a program, its providers and the state, and the questions asked about it.
+"""Property values between programs, providers and the state, and functions on them.
 
-Values are never changed in place: every function that alters one returns a new one. A path names a
-place inside the properties of a resource: `a.b[0]["c.d"]`.
+Values are never changed in place: functions that alter one return a new one. A path names a place inside the
+properties of a resource: `a.b[0]["c.d"]`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that only an update can tell."""
+    """A value that is known only during an update."""
 
     def __repr__(self) -> str:
         return "[unknown]"
@@ -42,7 +42,7 @@ UNKNOWN: Final = Unknown()
 
 
 def walk(value: Value, *, is_secret: bool = False) -> Iterator[tuple[Value, bool]]:
-    """Yield the value and every part of it, at any depth, and whether the part is in a secret."""
+    """Yield the value and all nested values, and whether each is inside a secret."""
     yield value, is_secret
     if isinstance(value, Secret):
         yield from walk(value.value, is_secret=True)
@@ -52,17 +52,17 @@ def walk(value: Value, *, is_secret: bool = False) -> Iterator[tuple[Value, bool
 
 
 def contains_secret(value: Value) -> bool:
-    """Whether a secret is in the value, at any depth."""
+    """Return whether the value contains a secret at any depth."""
     return any(isinstance(part, Secret) for part, _ in walk(value))
 
 
 def contains_unknown(value: Value) -> bool:
-    """Whether an unknown is in the value, at any depth, inside secrets too."""
+    """Return whether the value contains an unknown at any depth, also inside secrets."""
     return any(isinstance(part, Unknown) for part, _ in walk(value))
 
 
 def reveal(value: Value) -> Value:
-    """Return the value with every secret, at any depth, replaced by what it holds."""
+    """Return the value with every secret, at any depth, replaced by its content."""
     value = _bare(value)
     if isinstance(value, list):
         return [reveal(item) for item in value]
@@ -72,21 +72,21 @@ def reveal(value: Value) -> Value:
 
 
 def conceal(value: Value) -> Value:
-    """Return the value as a secret; one that is a secret already stays as it is."""
+    """Return the value as a secret, unless it already is one."""
     return value if isinstance(value, Secret) else Secret(value)
 
 
 def conceal_keys(properties: Properties, keys: Iterable[str]) -> Properties:
-    """Return the properties with those named in `keys` made secret; absent keys are passed over."""
+    """Return the properties with those named in `keys` as secrets; absent keys are ignored."""
     chosen = frozenset(keys)
     return {key: conceal(value) if key in chosen else value for key, value in properties.items()}
 
 
 def conceal_like(properties: Properties, model: Properties) -> Properties:
-    """Make secret again what a receiver of plain values returned, wherever `model` has a secret of that name.
+    """Return plain properties with values as secrets wherever `model` has a secret of that name.
 
-    Objects are compared key by key, so a secret deep in an input conceals only its
-    namesake in the output.
+    Objects are compared key by key, so a secret deep in an input only conceals the value of the same name in
+    the output.
     """
     return {
         key: _conceal_like(value, model[key]) if key in model else value for key, value in properties.items()
@@ -94,22 +94,22 @@ def conceal_like(properties: Properties, model: Properties) -> Properties:
 
 
 def text(value: Value) -> str:
-    """Return a text as it is, anything else as the empty one."""
+    """Return a text unchanged, anything else as an empty text."""
     return value if isinstance(value, str) else ""
 
 
 def mapping(value: Value) -> Properties:
-    """Return an object as it is, anything else as the empty one."""
+    """Return an object unchanged, anything else as an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def mappings(value: Value) -> list[Properties]:
-    """Return the objects of a list, none of anything else."""
+    """Return the objects of a list; empty for anything else."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def masked(value: Value) -> Json:
-    """Return the value as JSON that may be shown: secrets are `[secret]`, at any depth."""
+    """Return the value as JSON for display: secrets are `[secret]`, at any depth."""
     match value:
         case Secret() | Unknown():
             return repr(value)
@@ -122,9 +122,9 @@ def masked(value: Value) -> Json:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Compare by content: secrets count as what they hold, a null property as an absent one.
+    """Return whether values have equal content: secrets equal their content, null an absent property.
 
-    Numbers equal numbers only (`True` is not `1`), two unknowns are equal.
+    Numbers only equal numbers (`True` is not `1`), two unknowns are equal.
     """
     left, right = _bare(left), _bare(right)
     if isinstance(left, dict) and isinstance(right, dict):
@@ -160,7 +160,7 @@ _ELEMENT: Final = re.compile(
 
 
 def parse_path(text: str) -> Path:
-    """Read a path as the engine writes it, which refuses any that cannot be read."""
+    """Parse a path as the engine writes it; the engine rejects invalid ones."""
     elements: list[str | int] = []
     for found in _ELEMENT.finditer(text):
         if found["quoted"] is not None:
@@ -173,7 +173,7 @@ def parse_path(text: str) -> Path:
 
 
 def render_path(path: Path) -> str:
-    """Write a path; `parse_path` reads it back."""
+    """Return a path as text, which `parse_path` can parse."""
     text = ""
     for element in path:
         if isinstance(element, int):
@@ -186,14 +186,14 @@ def render_path(path: Path) -> str:
 
 
 def covers(pattern: Path, path: Path) -> bool:
-    """Whether `path` is what `pattern` names, or lies inside it."""
+    """Return whether `path` matches `pattern`, or is inside of it."""
     return len(pattern) <= len(path) and all(
         wanted in ("*", element) for wanted, element in zip(pattern, path, strict=False)
     )
 
 
 def get(value: Value, path: Path) -> tuple[bool, Value]:
-    """Return whether there is something at the path, and what; secrets on the way are looked into."""
+    """Return whether a value exists at the path, and the value; also looks inside secrets."""
     for element in path:
         match _bare(value), element:
             case dict() as there, str() if element in there:
@@ -211,8 +211,8 @@ Kind: TypeAlias = Literal["add", "delete", "update"]
 def differences(old: Value, new: Value, path: Path = ()) -> Iterator[tuple[Path, Kind]]:
     """Yield each place where the values differ, and how, in the order of their paths.
 
-    Objects and lists are followed as deep as both sides have them; secrets are compared by what they hold, so
-    a value that merely became secret is no difference; a null is as good as an absent property.
+    Objects and lists are compared as deep as both sides have them; secrets by their content, so that a value
+    that merely became secret is no difference; null equals an absent property.
     """
     old, new = _bare(old), _bare(new)
     if isinstance(old, dict) and isinstance(new, dict):

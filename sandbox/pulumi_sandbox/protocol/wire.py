@@ -1,4 +1,4 @@
-"""Property values as messages and states carry them: JSON with the marks of Pulumi's SDKs."""
+"""Property values as in messages and states: JSON with the marks of Pulumi's SDKs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
@@ -32,7 +32,7 @@ SecretReader: TypeAlias = Callable[[Mapping[str, Json], str], Value]
 
 
 def tag(value: Value, write_secret: SecretWriter) -> Json:
-    """Write a value as JSON; an unknown is the string that stands for one."""
+    """Return a value as JSON; an unknown becomes its marker string."""
     match value:
         case list():
             return [tag(item, write_secret) for item in value]
@@ -47,7 +47,7 @@ def tag(value: Value, write_secret: SecretWriter) -> Json:
 
 
 def untag(json: Json, read_secret: SecretReader, place: str = "") -> Value:
-    """Read a value back; whole numbers become integers, as the CLI writes them."""
+    """Parse a value from JSON; whole numbers become integers, as the CLI writes them."""
     match json:
         case str() if json in UNKNOWNS:
             return UNKNOWN
@@ -71,7 +71,7 @@ def _untag_object(json: Mapping[str, Json], read_secret: SecretReader, place: st
 
 
 def decode(struct: struct_pb2.Struct) -> Properties:
-    """Read properties from a message, sorted by key, since messages have no order.
+    """Return the properties in a message, sorted by key, as messages have no order.
 
     Output values become secrets and unknowns, without their dependencies.
     """
@@ -83,7 +83,7 @@ def _read_secret(json: Mapping[str, Json], place: str) -> Value:
 
 
 def encode(properties: Properties) -> struct_pb2.Struct:
-    """Write properties."""
+    """Return properties as a message."""
     return ParseDict(cast("dict[str, Any]", tag(properties, _write_secret)), struct_pb2.Struct())
 
 

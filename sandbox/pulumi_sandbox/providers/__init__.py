@@ -1,4 +1,4 @@
-"""Resource providers the sandbox serves itself, so that none has to be downloaded."""
+"""Resource providers that the sandbox serves itself, so that none must be downloaded."""
 
 from __future__ import annotations
 

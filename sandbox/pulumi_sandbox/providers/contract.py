@@ -1,4 +1,4 @@
-"""What a provider does for each of its resources, in plain values; secrets are kept around it."""
+"""The interface of a provider's resources, in plain values; secrets are handled outside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulumi_sandbox.protocol.values import Kind, Path, Properties, differences
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A resource as it is recorded; `id` is empty in previews."""
+    """A resource as recorded; `id` is empty in previews."""
 
     id: str
     outputs: Properties
@@ -24,9 +24,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with one property or option; an empty place means the whole.
+    """The problem of a property or option; an empty place means the whole.
 
-    unserved: the genuine provider takes it.
+    unserved: the genuine provider would accept it.
     """
 
     place: str
@@ -36,7 +36,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One place where the new inputs differ from what is live."""
+    """A place where the new inputs differ from the live resource."""
 
     path: Path
     kind: Kind
@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class InputDiff:
-    """All changes, in the order of their paths; `delete_first` matters only if one of them replaces."""
+    """All changes, in the order of their paths; `delete_first` only matters if one of them replaces."""
 
     changes: tuple[Change, ...]
     delete_first: bool
@@ -54,7 +54,7 @@ class InputDiff:
 def list_changes(
     old: Properties, new: Properties, ignored: tuple[Path, ...], replaces: Callable[[Path, Kind], bool]
 ) -> tuple[Change, ...]:
-    """List where two sets of properties differ. replaces: whether no update can make such a change."""
+    """Return the differences of properties. replaces: whether a change requires a replacement."""
     return tuple(
         Change(path, kind, replaces(path, kind))
         for path, kind in differences(old, new)
@@ -68,7 +68,7 @@ _NOTE: Final = "__defaults"
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input; `replaces` tells that no update can change it. Its type the SDK and the service judge."""
+    """An input; `replaces`: changes require a replacement. SDK and service check its type."""
 
     required: bool = False
     replaces: bool = False
@@ -78,20 +78,20 @@ Schema: TypeAlias = Mapping[str, Input]
 
 
 def declared(properties: Properties) -> Properties:
-    """Return the properties without the provider's own notes (`__defaults`) and without nulls."""
+    """Return the properties without the provider's internal ones (`__defaults`) and without nulls."""
     return {key: value for key, value in properties.items() if not key.startswith("__") and value is not None}
 
 
 def changes(
     old: Properties, new: Properties, schema: Schema, ignored: tuple[Path, ...]
 ) -> tuple[Change, ...]:
-    """List where two sets of properties differ; what lies within a replacing input replaces."""
+    """Return the differences of properties; those inside a replacing input require a replacement."""
     fixed = {name for name, each in schema.items() if each.replaces}
     return list_changes(old, new, ignored, lambda path, _: path[0] in fixed)
 
 
 def problems(inputs: Properties, schema: Schema) -> list[Problem]:
-    """List what is wrong with the names of the inputs."""
+    """Return the problems with the names of the inputs."""
     given = declared(inputs)
     unserved = (name for name in given if name not in schema)
     missing = (name for name, each in schema.items() if each.required and name not in given)
@@ -102,7 +102,7 @@ def problems(inputs: Properties, schema: Schema) -> list[Problem]:
 
 
 def with_defaults(inputs: Properties, defaults: Properties) -> Properties:
-    """Return the inputs with what is missing of the defaults, and a note of what that was."""
+    """Return the inputs completed with defaults, and a note of which were added."""
     missing = {key: value for key, value in defaults.items() if inputs.get(key) is None}
     noted = inputs.get(_NOTE)
     filled = {str(name) for name in noted} if isinstance(noted, list) else set[str]()
@@ -110,9 +110,9 @@ def with_defaults(inputs: Properties, defaults: Properties) -> Properties:
 
 
 class ResourceKind(ABC):
-    """What a provider does for one type of resources. Safe for concurrent calls.
+    """The operations of a provider on one resource type. Safe for concurrent calls.
 
-    Each method raises SandboxError for whatever the user can fix.
+    Each method raises SandboxError for anything that the user can fix.
     """
 
     secrets: ClassVar[frozenset[str]] = frozenset()
@@ -120,35 +120,35 @@ class ResourceKind(ABC):
 
     @abstractmethod
     def check(self, old: Properties, new: Properties, /) -> tuple[Properties, list[Problem]]:
-        """Complete and judge the inputs; `old` is empty for a new resource."""
+        """Return completed inputs and their problems; `old` is empty for a new resource."""
 
     @abstractmethod
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare new inputs with what is recorded."""
+        """Compare new inputs with the recorded resource."""
 
     @abstractmethod
     def preview_create(self, new: Properties) -> Properties:
-        """Return the outputs a create would leave, without writing."""
+        """Return the outputs of a creation, without writing."""
 
     @abstractmethod
     def create(self, urn: str, new: Properties, /) -> State:
         """Create the resource."""
 
     def preview_update(self, old: State, new: Properties) -> Properties:
-        """Return the outputs an update would leave: what is recorded, with the new inputs on top."""
+        """Return the outputs of an update: the recorded ones, overridden by the new inputs."""
         return {**old.outputs, **declared(new)}
 
     @abstractmethod
     def update(self, old: State, new: Properties) -> Properties:
-        """Bring the resource to the new inputs and return its outputs."""
+        """Update the resource to the new inputs and return its outputs."""
 
     @abstractmethod
     def read(self, old: State) -> State | None:
-        """Return the resource as it is; None when it is gone. Without old inputs its id alone tells it."""
+        """Return the live resource; None if it does not exist. Without old inputs, only its ID is known."""
 
     @abstractmethod
     def delete(self, old: State, seconds: float, /) -> None:
-        """Unmake the resource; one that is gone already is fine. seconds: the program's limit, or 0."""
+        """Delete the resource if it exists. seconds: the program's limit, or 0."""
 
 
 Function: TypeAlias = Callable[[Properties], Properties]
@@ -158,8 +158,8 @@ Function: TypeAlias = Callable[[Properties], Properties]
 class Provider:
     """A configured provider.
 
-    kind: what serves the resource of a URN, None where its type is not served. cancel: ends every wait with
-    an error; requests in flight finish. function: of a token.
+    kind: returns the operations for a URN, None for an unsupported type. cancel: ends every wait with an
+    error; requests in flight finish. function: returns the function of a token.
     """
 
     kind: Callable[[str], ResourceKind | None]
@@ -171,9 +171,9 @@ class Provider:
 class Package:
     """A package before it is configured.
 
-    `title` names it for people, `version` is that of the genuine provider whose ways these are, `served` says
-    which resources there are. `problems` lists what is wrong with options, unknown ones passed over;
-    `configure` makes a provider of options that come as texts.
+    `title` is its name for people, `version` that of the genuine provider that it emulates, `served`
+    describes its resources. `problems` returns problems of options, ignoring unknown ones; `configure`
+    returns a provider for options given as texts.
     """
 
     title: str
@@ -184,19 +184,19 @@ class Package:
 
 
 def missing_options(config: Properties, required: Mapping[str, str], named: Properties) -> list[Problem]:
-    """List the options that are not given; any other is taken.
+    """Return a problem for each missing option; others are accepted.
 
-    required: option → what to say then. named: what the environment names.
+    required: option → problem if missing. named: options from the environment.
     """
     given = {**{key: value for key, value in named.items() if value}, **config}
     return [Problem(key, said) for key, said in required.items() if given.get(key) in (None, "")]
 
 
 def already_exists(urn: str, id_: str, place: str = "") -> SandboxError:
-    """Return the error that something is there that the stack does not know; it is never taken over.
+    """Return the error for an existing resource that the stack does not know; it is never taken over.
 
-    id_: what it is imported by, and its place where it has no other. A provider does not know the parent of a
-    resource, so it prints no command.
+    id_: its import ID, and its place if it has no other. A provider does not know the parent of a resource,
+    so the error contains no command.
     """
     parsed = urns.parse(urn)
     return SandboxError(
@@ -210,17 +210,17 @@ def already_exists(urn: str, id_: str, place: str = "") -> SandboxError:
 
 
 class Patience:
-    """All waits of one provider; one cancellation ends them all, the later ones too."""
+    """All waits of one provider; a cancellation ends all of them, including later ones."""
 
     def __init__(self, place: Callable[[], str]) -> None:
-        """Take the place of what is waited for, asked for only when a wait is ended."""
+        """Store the function that names what is waited for, called only when a wait is cancelled."""
         self._place = place
         self._stopped = threading.Event()
 
     def wait(self, seconds: float) -> None:
-        """Wait so long.
+        """Wait for some seconds.
 
-        Raises SandboxError `cancelled`, when the run is being stopped.
+        Raises SandboxError `cancelled` if the run is being stopped.
         """
         if self._stopped.wait(seconds):
             raise SandboxError(

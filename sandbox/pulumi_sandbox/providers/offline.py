@@ -1,8 +1,7 @@
-"""The local providers as ones that ask nothing: they know what a recorded state says, and nothing else.
+"""Variants of the local providers without any requests: they only know a recorded state.
 
-`python -m … PACKAGE FILE ENGINE` serves one; FILE has what is recorded, as JSON.
-
-What a server alone could tell of a resource that would be made or changed is left unknown, as in any preview.
+`python -m … PACKAGE FILE ENGINE` serves one; FILE contains the record as JSON. Values that only a server
+could tell are unknown, as in any preview.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ _PACKAGES: Final = {"azure-native": azure_native, "gcp": gcp, "kubernetes": kube
 
 
 def offline(name: str, recorded: Recorded) -> Package:
-    """Return a package that answers by what is recorded.
+    """Return a package that answers from the record.
 
-    It takes options and inputs that a local provider could not serve: those of genuine clouds.
+    It accepts options and inputs that a local provider cannot serve: those of genuine clouds.
     """
     package = _PACKAGES[name]()
 
@@ -74,7 +73,7 @@ def _no_problems(_options: Properties) -> list[Problem]:
 
 
 class _NoConnection(Connection):
-    """No connection: which kinds are in namespaces is told by what is recorded."""
+    """No connection: the record tells which kinds are namespaced."""
 
     def __init__(self, chosen: KubernetesOptions, recorded: Recorded) -> None:
         super().__init__(chosen)
@@ -88,34 +87,34 @@ class _NoConnection(Connection):
 
     @property
     def default_namespace(self) -> str:
-        """Return the namespace that is there in any cluster."""
+        """Return the namespace that exists in any cluster."""
         return "default"
 
     def find(self, api_version: str, kind: str) -> KubernetesKind | None:
-        """Return how a kind is served; its word in paths is not used."""
+        """Return how a kind is served; its name in paths is not used."""
         built_in = objects.is_built_in(api_version) and kind in _OF_THE_CLUSTER
         return KubernetesKind(api_version, kind, not (built_in or (api_version, kind) in self._wide))
 
     def send(self, *_args: Any, **_options: Any) -> NoReturn:
-        """Refuse."""
+        """Raise an error."""
         raise _unasked("the Kubernetes API")
 
 
 class _Object(KubernetesObject):
-    """An object of which no server is asked what it would become."""
+    """An object that is previewed without a server."""
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs."""
         return new
 
     def preview_update(self, old: State, new: Properties) -> Properties:
-        """Return what is recorded, with the new inputs over it."""
+        """Return the recorded object, overridden by the new inputs."""
         own = objects.without_status(objects.live_object(old.outputs))
         return objects.concealed(objects.merged(own, objects.folded(new)))
 
 
 class _Silent:
-    """Another kind, of which only that is asked which needs no answer from outside."""
+    """Another kind, limited to the calls that need no request."""
 
     def __init__(self, kind: ResourceKind, urn: str, recorded: Recorded) -> None:
         self._kind = kind
@@ -126,20 +125,20 @@ class _Silent:
         return getattr(self._kind, name)
 
     def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
-        """Take what only the local provider does not serve."""
+        """Accept inputs that only the local provider does not serve."""
         inputs, problems = self._kind.check(old, new)
         return inputs, [problem for problem in problems if not problem.unserved]
 
     def read(self, old: State) -> State:
-        """Return what is recorded."""
+        """Return the recorded resource."""
         _, id_, outputs = self._recorded.get(self._urn, ("", "", {}))
-        if id_ != old.id:  # it was not looked at when the state was recorded
+        if id_ != old.id:  # it was not read when the state was recorded
             outputs = self._recorded[UNSEEN][2]
         return State(old.id, outputs, old.inputs)
 
 
 def _function(recorded: Recorded, token: str) -> Function:
-    """Answer from what is recorded: the entries of a project in Secret Manager."""
+    """Return a function that answers from the record: the secrets of a project in Secret Manager."""
     if token != GET_SECRETS:
         raise _unasked(token)
 

@@ -1,4 +1,4 @@
-"""Requests to a cloud's REST API: JSON in and out, asked again as the genuine provider would ask again."""
+"""Requests to a cloud's REST API: JSON in and out, with the retries of the genuine provider."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _TIMEOUT_SECONDS: Final = (5.0, 60.0)
 
 
 class ServiceRefusedError(SandboxError):
-    """The service's own answer to a request it did not fulfil; `reason` is its name of the error."""
+    """An error response of the service; `reason` is its name of the error."""
 
     def __init__(self, operation: str, place: str, status: int, reason: str, message: str) -> None:
-        """Take what was to be done, and to what."""
+        """Store the operation and its place."""
         code, fix = _ADVICE.get(status, _LATER if status >= 429 else ("refused", "see the message"))
         named = f"{status} {reason}".strip()
         said = (message or f"HTTP status {status}").rstrip(".")
@@ -55,10 +55,10 @@ class ServiceRefusedError(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """When a request is made again: the seconds before each further attempt, and after what.
+    """When a request is retried: the seconds before each further attempt, and after which errors.
 
-    statuses, reasons: of refusals. lost: the methods of which an answer was lost; a request that the service
-    never saw is not made again.
+    statuses, reasons: of error responses. lost: methods retried after a lost response; a request that never
+    reached the service is not retried.
     """
 
     delays: Sequence[float]
@@ -80,10 +80,10 @@ class Rest:
         *,
         authority: str = "",
     ) -> None:
-        """Connect nowhere yet.
+        """Store the arguments without connecting.
 
-        find: tells the address, once it is needed. pause: waits so many seconds. authority: the file of the
-        CA that the service is trusted by.
+        find: returns the address, once it is needed. pause: waits for some seconds. authority: the file of
+        the CA by which the service is trusted.
         """
         import requests
         from requests.adapters import HTTPAdapter
@@ -113,12 +113,11 @@ class Rest:
         query: Query = NO_QUERY,
         body: Properties | None = None,
     ) -> Properties:
-        """Make a request, and return the answer's JSON object, empty when it has none.
+        """Send a request, and return the response's JSON object, empty if it has none.
 
-        operation: what it does to what is at the place: create, read, … it. path: another one than the place.
-
-        Raises ServiceRefusedError when the service answered with an error; SandboxError
-        `service-unreachable` when it did not answer.
+        operation: a verb for errors: create, read, … the place. path: if different from the place. Raises
+        ServiceRefusedError if the service responds with an error; SandboxError `service-unreachable` if it
+        does not respond.
         """
         from requests import RequestException
 
@@ -149,7 +148,7 @@ class Rest:
     def ask_for(
         self, operation: str, place: str, method: Method, path: str = "", *, query: Query = NO_QUERY
     ) -> Properties | None:
-        """Make a request as `ask` does, without a body; None when nothing is there."""
+        """Send a request like `ask`, without a body; None if nothing is there."""
         try:
             return self.ask(operation, place, method, path, query=query)
         except ServiceRefusedError as refusal:
@@ -159,12 +158,12 @@ class Rest:
 
 
 def _lost(error: Exception) -> tuple[str, bool]:
-    """Return why a request has no answer, and whether the service may have seen it."""
+    """Return why a request has no response, and whether the service might have received it."""
     from requests import ReadTimeout
     from urllib3.exceptions import ProtocolError
 
     inner = error.args[0] if error.args else error
-    cause = getattr(inner, "reason", inner)  # requests and urllib3 each wrap what the socket said
+    cause = getattr(inner, "reason", inner)  # requests and urllib3 each wrap the socket's error
     return type(cause).__name__, isinstance(error, ReadTimeout) or isinstance(cause, ProtocolError)
 
 

@@ -1,4 +1,4 @@
-"""The provider protocol: which method answers which call, how a failure reaches the engine; on gRPC, too."""
+"""The provider protocol on gRPC: which method handles which call, and how errors reach the engine."""
 
 # ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
 
@@ -41,11 +41,11 @@ _SHORTEST: Final = 5
 
 
 def without_secrets(text: str, properties: Properties) -> str:
-    """Return a text without the secrets of the properties: as they are, within JSON, and in base64.
+    """Return a text without the secrets of the properties: plain, within JSON, and in base64.
 
-    Of a secret that is a JSON document or has several lines, each text and line counts by itself. What the
-    same properties also hold in the open is no secret: Google's provider marks the labels of a resource, all
-    of them, beside the ones it was given.
+    For a secret that is a JSON document or has several lines, each text and line counts. Values that the same
+    properties also contain in plaintext are no secrets: Google's provider marks all labels of a resource in
+    one output, and has the given ones in plaintext beside it.
     """
     texts = {True: set[str](), False: set[str]()}
     for found, is_secret in walk(properties):
@@ -82,25 +82,25 @@ _INPUTS_KEPT: Final = "__inputs"
 
 
 class ProviderService:
-    """Hands each call to the kind of its resource, in plain values; the latest Configure counts."""
+    """Passes each call to the kind of its resource, in plain values; the latest Configure counts."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
         self._provider: Provider | None = None
 
     def CheckConfig(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
-        """Refuse options that are not served."""
+        """Reject options that are not supported."""
         found = self._package.problems(wire.decode(request.news))
         return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(found))
 
     def Configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
-        """Take the options, which come as `PACKAGE:config:OPTION`; nothing is asked for anything yet."""
+        """Store the options, given as `PACKAGE:config:OPTION`, without any request."""
         options = {key.rpartition(":config:")[2]: value for key, value in request.variables.items()}
         self._provider = self._package.configure(options)
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
 
     def Check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
-        """Complete and judge the inputs."""
+        """Complete and check the inputs."""
         kind = self._configured().kind(request.urn)
         if kind is None:
             served = f"the sandbox's {self._package.title} provider serves only {self._package.served}"
@@ -124,21 +124,21 @@ class ProviderService:
         )
 
     def Create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
-        """Create a resource, or tell what it would be."""
+        """Create a resource, or preview that."""
         kind, new = self._kind(request.urn), _plain(request.properties)
         made = State("", kind.preview_create(new), {}) if request.preview else kind.create(request.urn, new)
         concealed = _concealed(made.outputs, kind.secrets, request.properties)
         return provider_pb2.CreateResponse(id=made.id, properties=concealed)
 
     def Update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
-        """Change a resource, or tell what it would become."""
+        """Update a resource, or preview that."""
         kind = self._kind(request.urn)
         change = kind.preview_update if request.preview else kind.update
         outputs = change(_old(request), _plain(request.news))
         return provider_pb2.UpdateResponse(properties=_concealed(outputs, kind.secrets, request.news))
 
     def Read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
-        """Read the live resource; an empty id tells that it is gone."""
+        """Read the live resource; an empty ID means that it does not exist."""
         kind = self._kind(request.urn)
         live = kind.read(State(request.id, _plain(request.properties), _plain(request.inputs)))
         if live is None:
@@ -165,7 +165,7 @@ class ProviderService:
         return answer
 
     def GetPluginInfo(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
-        """Name the version whose ways these are."""
+        """Return the version of the genuine provider that this one emulates."""
         return plugin_pb2.PluginInfo(version=self._package.version)
 
     def Cancel(self, _request: empty_pb2.Empty) -> empty_pb2.Empty:
@@ -206,7 +206,7 @@ def _plain(struct: struct_pb2.Struct) -> Properties:
 def _concealed(
     properties: Properties, secrets: Iterable[str], *models: struct_pb2.Struct
 ) -> struct_pb2.Struct:
-    """Return properties for the engine: what is secret in a model, or always, is secret again."""
+    """Return properties for the engine: secret if secret in a model, or always secret."""
     for model in map(wire.decode, models):
         properties = conceal_like(properties, {_INPUTS_KEPT: model, **model})
     return wire.encode(conceal_keys(properties, secrets))
@@ -232,10 +232,10 @@ _THREADS: Final = 64
 
 
 def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None:
-    """Serve a package on a free loopback port; the first line printed is the port.
+    """Serve a package on a free loopback port; the first printed line is the port.
 
     It ends by SIGTERM or SIGINT, or with the engine that holds the other end of its input, however that ends.
-    `meanwhile` runs as soon as the port is told: imports that the first call would wait for.
+    `meanwhile` runs after the port is printed: for imports that the first call would wait for.
     """
     endings = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, endings)
@@ -254,13 +254,13 @@ def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None
 
 
 def _end_with_engine() -> None:
-    while os.read(sys.stdin.fileno(), 1 << 16):  # a reader of Python's would be in the way of its end
+    while os.read(sys.stdin.fileno(), 1 << 16):  # a Python reader would block its end
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def handler(package: Package) -> grpc.GenericRpcHandler:
-    """Return the routes of a package; calls without one are answered with UNIMPLEMENTED."""
+    """Return the handler of a package; other calls are answered with UNIMPLEMENTED."""
     methods = provider_pb2.DESCRIPTOR.services_by_name["ResourceProvider"].methods_by_name
     service = ProviderService(package)
     return grpc.method_handlers_generic_handler(
@@ -278,7 +278,7 @@ def handler(package: Package) -> grpc.GenericRpcHandler:
 
 
 def _aborting(call: _Call) -> Callable[[Message, grpc.ServicerContext], Message]:
-    """Turn failures into refusals without secrets."""
+    """Return a handler that converts errors to gRPC errors without secrets."""
 
     def answer(request: Message, context: grpc.ServicerContext) -> Message:
         try:
@@ -294,7 +294,7 @@ def _aborting(call: _Call) -> Callable[[Message, grpc.ServicerContext], Message]
 
 
 def _properties(request: Message) -> Properties:
-    """Return all properties of a request, old and new, under the names of its fields."""
+    """Return all properties of a request, old and new, by field name."""
     return {
         field.name: wire.decode(value)
         for field, value in request.ListFields()

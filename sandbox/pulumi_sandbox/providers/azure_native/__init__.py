@@ -1,1 +1,1 @@
-"""The sandbox's Azure provider: groups, identities, federation and roles, as azure-native 3.29 does it."""
+"""The sandbox's Azure provider: groups, identities, federation and roles, like azure-native 3.29."""

@@ -1,4 +1,4 @@
-"""The package `azure-native` as the engine meets it, before it is configured: its options, its resources."""
+"""The package `azure-native` before it is configured: its options and resources."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _RETRIES: Final = Retries(
 
 
 def problems(config: Properties) -> list[Problem]:
-    """List what is missing; who asks does not count, as an emulator takes any token."""
+    """Return the missing options; credentials are not required, as an emulator accepts any token."""
     return missing_options(config, _REQUIRED, {"metadataHost": metadata_host({})})
 
 
 def metadata_host(given: Mapping[str, str]) -> str:
-    """Return who knows where Resource Manager is: by the option, else by the variable."""
+    """Return the host of Resource Manager's metadata, from the option or the variable."""
     return given.get("metadataHost") or os.environ.get(VARIABLE, "")
 
 
 def _resource_manager(host: str, pause: Callable[[float], None]) -> Rest:
-    """Return Resource Manager of a cloud, whose host is asked for its address.
+    """Return Resource Manager of a cloud, whose address comes from the metadata of a host.
 
-    The CA that it is trusted by is named by SSL_CERT_FILE, as for Go programs.
+    SSL_CERT_FILE names the CA that it is trusted by, as for Go programs.
     """
     authority = os.environ.get("SSL_CERT_FILE", "")
 

@@ -1,4 +1,4 @@
-"""The resources that are served: where they are, what goes into them, what comes out."""
+"""The supported resources: their paths, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _SUBSCRIPTION: Final = "subscription"
 
 @dataclass(frozen=True)
 class Resource:
-    """One type of resources.
+    """A resource type.
 
-    path: its id with the inputs in it that form it; `subscription` is the provider's. envelope: the
-    inputs that stand beside `properties` in a body. outputs: what its answers tell, all that is in
-    `properties` laid flat.
+    path: the ID as a template of inputs; `subscription` is the provider's. envelope: the inputs that are
+    beside `properties` in a request body. outputs: properties taken from responses, whose `properties` are
+    flattened.
     """
 
     path: str
@@ -52,16 +52,16 @@ class Resource:
 
     @cached_property
     def parameters(self) -> frozenset[str]:
-        """The inputs that form the id."""
+        """The inputs that form the ID."""
         return frozenset(_PARAMETER.findall(self.path)) - {_SUBSCRIPTION}
 
     def id(self, subscription: str, inputs: Properties) -> str:
-        """Return the id that the inputs form."""
+        """Return the ID that the inputs form."""
         given = {_SUBSCRIPTION: subscription, **inputs}
         return _PARAMETER.sub(lambda found: str(given[found[1]]).strip("/"), self.path)
 
     def parsed(self, id_: str) -> Properties:
-        """Return the inputs that an id is formed by, whatever its case.
+        """Return the inputs that form an ID, which can be in any case.
 
         Raises SandboxError `id-invalid`.
         """
@@ -145,14 +145,14 @@ RESOURCES: Final[Mapping[str, Resource]] = {
 
 
 def previewed(resource: Resource, inputs: Properties, recorded: Properties) -> Properties:
-    """Return the outputs before a write: inputs, `name` and `location` as recorded, the rest unknown."""
+    """Return the outputs before a write: inputs, recorded `name` and `location`, the rest unknown."""
     shown: Properties = {key: inputs.get(key, UNKNOWN) for key in resource.outputs}
     kept = {key: recorded[key] for key in ("name", "location") if key in recorded}
     return {**shown, **kept, "azureApiVersion": resource.api_version}
 
 
 class AzureKind(ResourceKind):
-    """The resources of one type in one subscription. location: where those are that name none."""
+    """Resources of one type in one subscription. location: the default location."""
 
     def __init__(self, api: Rest, subscription: str, location: str, resource: Resource) -> None:
         self._api = api
@@ -162,7 +162,7 @@ class AzureKind(ResourceKind):
         self._query = {"api-version": resource.api_version}
 
     def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
-        """Fill in location and version of the API; judge what is required."""
+        """Add location and API version to the inputs; return the problems of the inputs."""
         resource = self._resource
         inputs = {**declared(new), "azureApiVersion": resource.api_version}
         if "location" in resource.schema and inputs.get("location") is None:
@@ -171,7 +171,7 @@ class AzureKind(ResourceKind):
         return inputs, problems(_comparable(inputs), resource.schema)
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare the inputs; a resource goes before its successor of the same name comes."""
+        """Compare the inputs; a replaced resource is deleted before its successor is created."""
         before, after = _comparable(old.inputs), _comparable(new)
         if _normal(before.get("location")) == _normal(after.get("location")):
             after["location"] = before.get("location")
@@ -179,11 +179,11 @@ class AzureKind(ResourceKind):
         return InputDiff(found, delete_first=True)
 
     def preview_create(self, new: Properties) -> Properties:
-        """Return the inputs, and what only the service knows as unknown."""
+        """Return the inputs; values known only to the service are unknown."""
         return previewed(self._resource, new, {})
 
     def create(self, urn: str, new: Properties) -> State:
-        """Create the resource; one that is there already is an error, since a PUT would take it over."""
+        """Create the resource; an existing one is an error, since a PUT would take it over."""
         id_ = self._resource.id(self._subscription, new)
         if self._get(id_) is not None:
             raise already_exists(urn, id_)
@@ -191,17 +191,17 @@ class AzureKind(ResourceKind):
         return State(text(answer.get("id")) or id_, self._outputs(answer), {})
 
     def preview_update(self, old: State, new: Properties) -> Properties:
-        """Return the inputs, name and location as they are, and the rest as unknown."""
+        """Return the inputs and the recorded name and location; the rest is unknown."""
         return previewed(self._resource, new, old.outputs)
 
     def update(self, old: State, new: Properties) -> Properties:
-        """Write the resource as a whole."""
+        """Write the whole resource."""
         return self._outputs(self._put("update", old.id, new))
 
     def read(self, old: State) -> State | None:
-        """Return the live resource; without old inputs its id tells what it is formed by.
+        """Return the live resource; without old inputs they are derived from its ID.
 
-        What the service filled in by itself stays out of the inputs, as long as it is not changed.
+        Values that the service set itself are not added to the inputs unless they changed.
         """
         resource, formed = self._resource, self._resource.parsed(old.id)
         answer = self._get(old.id)
@@ -223,14 +223,14 @@ class AzureKind(ResourceKind):
         return State(old.id, now, inputs)
 
     def delete(self, old: State, _seconds: float) -> None:
-        """Delete the resource; one that is gone already is fine."""
+        """Delete the resource; one that does not exist is fine."""
         self._api.ask_for("delete", old.id, "DELETE", query=self._query)
 
     def _get(self, id_: str) -> Properties | None:
         return self._api.ask_for("read", id_, "GET", query=self._query)
 
     def _put(self, operation: str, id_: str, new: Properties) -> Properties:
-        """Write all that does not form the id."""
+        """Write all inputs that do not form the ID."""
         resource = self._resource
         own = {key: new[key] for key in new if key in resource.schema and key not in resource.parameters}
         body: Properties = {key: value for key, value in own.items() if key in resource.envelope}
@@ -239,7 +239,7 @@ class AzureKind(ResourceKind):
         return self._api.ask(operation, id_, "PUT", query=self._query, body=body)
 
     def _outputs(self, answer: Properties) -> Properties:
-        """Return what an answer tells, `properties` laid flat."""
+        """Return the outputs in a response, with `properties` flattened."""
         told = {**answer, **mapping(answer.get("properties"))}
         shown: Properties = {
             key: value for key, value in told.items() if key in self._resource.outputs and value is not None
@@ -252,5 +252,5 @@ def _comparable(inputs: Properties) -> Properties:
 
 
 def _normal(location: Value) -> Value:
-    """Return a location without case and blanks, which do not count."""
+    """Return a location in lower case without spaces, which are irrelevant."""
     return location.replace(" ", "").lower() if isinstance(location, str) else location

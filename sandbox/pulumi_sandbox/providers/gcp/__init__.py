@@ -1,1 +1,1 @@
-"""The sandbox's Google Cloud provider: Secret Manager, as pulumi-gcp 10.2 does it."""
+"""The sandbox's Google Cloud provider: Secret Manager, like pulumi-gcp 10.2."""

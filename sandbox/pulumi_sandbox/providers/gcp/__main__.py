@@ -1,4 +1,4 @@
-"""Run it: `python -m pulumi_sandbox.providers.gcp ENGINE`; the first line it prints is its port."""
+"""Run with `python -m pulumi_sandbox.providers.gcp ENGINE`; the first printed line is the port."""
 
 from pulumi_sandbox.providers.gcp.package import package
 from pulumi_sandbox.providers.server import serve

@@ -1,4 +1,4 @@
-"""The package `gcp` as the engine meets it, before it is configured: its options, its resources."""
+"""The package `gcp` before it is configured: its options and resources."""
 
 import os
 from collections.abc import Mapping
@@ -30,19 +30,19 @@ _REQUIRED: Final = {
 
 
 def problems(config: Properties) -> list[Problem]:
-    """Require endpoint and token: this provider speaks to an emulator only, and looks for no credentials."""
+    """Require endpoint and token: this provider only supports an emulator, without credentials."""
     return missing_options(config, _REQUIRED, {ENDPOINT: endpoint({})})
 
 
 def endpoint(given: Mapping[str, str]) -> str:
-    """Return where Secret Manager is: by the option, else by the variable."""
+    """Return the address of Secret Manager, from the option or the variable."""
     return given.get(ENDPOINT) or os.environ.get(VARIABLE, "")
 
 
 def get_secrets(api: Rest, default: str, args: Properties) -> Properties:
-    """List secrets; none that matches is an empty list. Raises SandboxError when the service refuses.
+    """Return the matching secrets, maybe none. Raises SandboxError if the service rejects the request.
 
-    default: the project of a call that names none.
+    default: the project of a call without one.
     """
     project = str(args.get("project") or default)
     wanted = str(args.get("filter") or "")
@@ -58,7 +58,7 @@ def get_secrets(api: Rest, default: str, args: Properties) -> Properties:
 
 
 def shown(live: Properties) -> Properties:
-    """Return what programs read of one secret: project and id as its name spells them."""
+    """Return the properties of a secret for programs: project and ID as in its name."""
     name = str(live.get("name", ""))
     _, project, _, secret_id = (*name.split("/"), "", "", "", "")[:4]
     return {
@@ -88,9 +88,9 @@ _VERSION: Final = "gcp:secretmanager/secretVersion:SecretVersion"
 _MEMBER: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"
 
 _RETRIES: Final = Retries(
-    delays=(0.5, 1, 2, 4, 8, 10, 10, 10),  # the genuine provider goes on for twenty minutes
+    delays=(0.5, 1, 2, 4, 8, 10, 10, 10),  # the genuine provider retries for twenty minutes
     statuses=frozenset({429, 500, 502, 503}),
-    lost=frozenset({"GET"}),  # a version may have been added that is not recorded
+    lost=frozenset({"GET"}),  # otherwise a version might be added without being recorded
 )
 
 

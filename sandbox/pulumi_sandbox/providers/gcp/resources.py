@@ -40,7 +40,7 @@ _VERSION: Final = re.compile(r"(projects/[^/]+/secrets/[^/]+)/versions/([^/]+)")
 
 
 def parts(form: re.Pattern[str], name: str) -> tuple[str, str]:
-    """Return project and id of a secret; or the name of a secret, and its version's own.
+    """Return project and ID of a secret; or the name of a secret, and the ID of its version.
 
     Raises SandboxError `id-invalid`.
     """
@@ -60,7 +60,7 @@ ATTRIBUTION: Final[Properties] = {"goog-pulumi-provisioned": "true"}
 
 
 def planned(declared: Value, recorded: Properties | None) -> Properties:
-    """Return the outputs `labels`, `pulumiLabels` and `effectiveLabels` as declared labels ask for them.
+    """Return the outputs `labels`, `pulumiLabels` and `effectiveLabels` for declared labels.
 
     `recorded` are the outputs of the secret, None for a new one, which gets the label that names Pulumi.
     """
@@ -78,7 +78,7 @@ def planned(declared: Value, recorded: Properties | None) -> Properties:
 
 
 def live_part(live: Value, recorded: Value) -> Properties:
-    """Return what is live of the keys that are recorded."""
+    """Return the live values of the recorded keys."""
     present = mapping(live)
     return {key: present[key] for key in mapping(recorded) if key in present}
 
@@ -95,14 +95,14 @@ _DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "deletionProtection"
 
 
 class Secrets(ResourceKind):
-    """The secrets of the projects that the token may reach."""
+    """The secrets of the projects accessible with the token."""
 
     def __init__(self, api: Rest, project: str) -> None:
         self._api = api
         self._default = project
 
     def check(self, _old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
-        """Fill in defaults; judge the names of the inputs."""
+        """Return the inputs with defaults, and problems with their names."""
         given = declared(new)
         inputs = with_defaults(given, _DEFAULTS)
         found = problems(inputs, SCHEMA)
@@ -111,7 +111,7 @@ class Secrets(ResourceKind):
         return inputs, found
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare with what is recorded; labels of others are no difference."""
+        """Compare with the recorded resource; labels set by others are no difference."""
         before = {key: old.outputs.get(key) for key in (*SCHEMA, *_OWNED)}
         after = {**declared(new), **planned(new.get("labels"), old.outputs)}
         after.setdefault("project", before.get("project"))
@@ -122,7 +122,7 @@ class Secrets(ResourceKind):
         return InputDiff(found, delete_first=same_place)
 
     def preview_create(self, new: Properties) -> Properties:
-        """Return the inputs, and what only the service knows as unknown."""
+        """Return the inputs; values known only to the service are unknown."""
         return {
             **declared(new),
             **planned(new.get("labels"), None),
@@ -132,7 +132,7 @@ class Secrets(ResourceKind):
         }
 
     def create(self, urn: str, new: Properties) -> State:
-        """Create the entry; one that exists already is an error."""
+        """Create the secret; an existing one is an error."""
         project, secret_id = text(self._project(new)), text(new.get("secretId"))
         parent = f"projects/{project}/secrets"
         name = f"{parent}/{secret_id}"
@@ -153,20 +153,20 @@ class Secrets(ResourceKind):
         return State(name, self._outputs(live, project, new, plan), {})
 
     def preview_update(self, old: State, new: Properties) -> Properties:
-        """Return what is recorded with the new inputs on top."""
+        """Return the recorded outputs, overridden by the new inputs."""
         return {**super().preview_update(old, new), **planned(new.get("labels"), old.outputs)}
 
     def update(self, old: State, new: Properties) -> Properties:
-        """Write the labels; everything else is the provider's own."""
+        """Write the labels; all other inputs are only used by the provider."""
         plan = planned(new.get("labels"), old.outputs)
         mask, body = {"updateMask": "labels"}, {"labels": plan["effectiveLabels"]}
         live = self._api.ask("update", old.id, "PATCH", query=mask, body=body)
         return self._outputs(live, text(old.outputs.get("project")), new, plan)
 
     def read(self, old: State) -> State | None:
-        """Return the live entry.
+        """Return the live secret.
 
-        Without old inputs (`.get`, import) no label counts as declared, nor does an automatic replication.
+        Without old inputs (`.get`, import), labels and automatic replication do not count as declared.
         """
         project, secret_id = parts(_SECRET, old.id)
         live = self._api.ask_for("read", old.id, "GET")
@@ -183,7 +183,7 @@ class Secrets(ResourceKind):
         return State(old.id, outputs, {**inputs, "replication": replication, **live_inputs})
 
     def delete(self, old: State, _seconds: float) -> None:
-        """Delete the entry and all its versions, unless the recorded policy says otherwise."""
+        """Delete the secret and all its versions, unless the recorded policy forbids it."""
         if old.outputs.get("deletionProtection") is True:
             raise SandboxError(
                 code="deletion-prevented",
@@ -198,7 +198,7 @@ class Secrets(ResourceKind):
         return new.get("project") or self._default
 
     def _outputs(self, live: Properties, project: str, inputs: Properties, owned: Properties) -> Properties:
-        """Return the outputs; of labels those in `owned` count as ours."""
+        """Return the outputs; owned: the outputs for labels."""
         return {
             **_NOT_ANNOTATED,
             "createTime": live.get("createTime"),
@@ -220,12 +220,12 @@ _NOT_ANNOTATED: Final[Properties] = {"annotations": {}, "effectiveAnnotations": 
 
 
 def _bare(properties: Properties) -> Properties:
-    """Return the properties without empty objects: none and no label are the same."""
+    """Return the properties without empty objects: no labels equal an empty object."""
     return {key: value for key, value in properties.items() if value not in (None, {})}
 
 
 def _replication_from_api(live: Value) -> Properties:
-    """Return what the service tells as an input."""
+    """Return the replication in a response as an input."""
     managed = mapping(live).get("userManaged")
     if not isinstance(managed, dict):
         return {"auto": {}}
@@ -254,24 +254,24 @@ class Versions(ResourceKind):
         self._api = api
 
     def check(self, _old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
-        """Fill in defaults; judge the names of the inputs."""
+        """Return the inputs with defaults, and problems with their names."""
         given = declared(new)
         return with_defaults(given, _AS_ADDED), problems(given, VERSION_SCHEMA)
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare with what is recorded; another payload is another version, made before the old one goes."""
+        """Compare with the recorded version; another payload needs a new version, created before deletion."""
         compared = {**VERSION_SCHEMA, "enabled": Input()}
         before = {key: old.outputs.get(key) for key in compared}
         after = {key: value for key, value in declared(new).items() if key in compared}
         return InputDiff(changes(before, after, compared, ignored), delete_first=False)
 
     def preview_create(self, new: Properties) -> Properties:
-        """Return the inputs, and what only the service knows as unknown."""
+        """Return the inputs; values known only to the service are unknown."""
         told = ("createTime", "destroyTime", "name", "version")
         return {**declared(new), **dict.fromkeys(told, UNKNOWN)}
 
     def create(self, _urn: str, new: Properties) -> State:
-        """Add the version; from the first answer on it is recorded."""
+        """Add the version; it is recorded from the first response on."""
         secret = text(new.get("secret"))
         data = base64.b64encode(text(new.get("secretData")).encode()).decode()
         body: Properties = {"payload": {"data": data}}
@@ -306,7 +306,7 @@ class Versions(ResourceKind):
         return State(old.id, outputs, {**inputs, "enabled": outputs["enabled"]})
 
     def delete(self, old: State, _seconds: float) -> None:
-        """Destroy the version, or abandon it, as the recorded policy says."""
+        """Destroy or abandon the version, according to the recorded policy."""
         if old.outputs.get("deletionPolicy") != "ABANDON":
             self._api.ask_for("destroy", old.id, "POST", f"{old.id}:destroy")
 
@@ -346,7 +346,7 @@ def revoked(policy: Properties, role: str, member: str) -> Properties:
 
 
 def has(policy: Properties, role: str, member: str) -> bool:
-    """Whether the member has the role."""
+    """Return whether the member has the role."""
     bindings = mappings(policy.get("bindings"))
     return any(_is_of(binding, role) and member in _members(binding) for binding in bindings)
 
@@ -376,22 +376,22 @@ _CONFLICT_DELAYS: Final = (1, 2, 4, 8, 16)
 
 
 class Members(ResourceKind):
-    """Roles on secrets: each one an entry in the policy of its secret, which others write too."""
+    """Roles on secrets: each is an entry in the policy of its secret, which others can write too."""
 
     def __init__(self, api: Rest, project: str, pause: Callable[[float], None]) -> None:
-        """Take the service; `pause` waits after a conflict."""
+        """Store the service; `pause` waits after a conflict."""
         self._api = api
         self._default = project
         self._pause = pause
         self._writing: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def check(self, _old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
-        """Judge the inputs; what a member may be, the service judges."""
+        """Return the inputs and their problems; the service checks whether the member is valid."""
         inputs = {**declared(new), "__defaults": []}
         return inputs, problems(inputs, MEMBER_SCHEMA)
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare with what is recorded; whatever differs is another grant, made before the old one goes."""
+        """Compare with the recorded grant; any difference needs a new grant, created before deletion."""
         before = {key: old.outputs.get(key) for key in MEMBER_SCHEMA}
         after = declared(new)
         after.setdefault("project", before["project"])
@@ -400,11 +400,11 @@ class Members(ResourceKind):
         return InputDiff(changes(before, after, MEMBER_SCHEMA, ignored), delete_first=False)
 
     def preview_create(self, new: Properties) -> Properties:
-        """Return the inputs, and what only the service knows as unknown."""
+        """Return the inputs; values known only to the service are unknown."""
         return {"project": UNKNOWN, **declared(new), "etag": UNKNOWN}
 
     def create(self, _urn: str, new: Properties) -> State:
-        """Grant the role; to have it already is fine, as with the genuine provider."""
+        """Grant the role; an existing grant is fine, as with the genuine provider."""
         secret, _ = self._secret(new)
         role, member = text(new.get("role")), text(new.get("member"))
         policy = self._modify(secret, lambda policy: granted(policy, role, member))
@@ -417,7 +417,7 @@ class Members(ResourceKind):
         return self.preview_update(old, new)
 
     def read(self, old: State) -> State | None:
-        """Return the grant, as the state names it."""
+        """Return the grant named in the state, if it exists."""
         given = {**old.inputs, **old.outputs}
         policy = self._policy(self._secret(given)[0])
         if policy is None or not has(policy, text(given.get("role")), text(given.get("member"))):
@@ -425,7 +425,7 @@ class Members(ResourceKind):
         return State(old.id, self._outputs(policy, given), {**declared(old.inputs), "__defaults": []})
 
     def delete(self, old: State, _seconds: float) -> None:
-        """Revoke the role; if the secret is gone, so is the grant."""
+        """Revoke the role; if the secret does not exist, neither does the grant."""
         role, member = text(old.outputs.get("role")), text(old.outputs.get("member"))
         self._modify(self._secret(old.outputs)[0], lambda policy: revoked(policy, role, member))
 
@@ -447,9 +447,9 @@ class Members(ResourceKind):
         return self._api.ask_for("read the policy of", secret, "GET", path, query=version)
 
     def _modify(self, secret: str, change: Callable[[Properties], Properties]) -> Properties | None:
-        """Read, change and write the policy, again and again while others write it at the same moment.
+        """Read, change and write the policy, with retries while others write it concurrently.
 
-        Returns the policy as it was written; None when there is no such secret.
+        Returns the written policy; None if the secret does not exist.
         """
         with self._writing[secret]:
             for delay in (*_CONFLICT_DELAYS, None):

@@ -1,4 +1,4 @@
-"""Run it: `python -m pulumi_sandbox.providers.kubernetes ENGINE`; the first line it prints is its port."""
+"""Run with `python -m pulumi_sandbox.providers.kubernetes ENGINE`; the first printed line is the port."""
 
 from pulumi_sandbox.providers.kubernetes.connection import import_client
 from pulumi_sandbox.providers.kubernetes.provider import package

@@ -1,4 +1,4 @@
-"""Creating and updating objects: under which manager, against which live object, and what a refusal means."""
+"""Creates and updates objects: under which field manager, from which live object, and error handling."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ _MARK: Final[Properties] = {"f:metadata": {"f:annotations": {"f:pulumi.com/creat
 
 
 def marked(inputs: Properties, manager: str) -> Properties:
-    """Return the object to create, with the mark of its resource's manager in the managed fields.
+    """Return the object to create, with a mark of the resource's manager in the managed fields.
 
-    The object is created under another manager, as the genuine provider does it, so that either provider can
-    take its fields over later. The mark alone tells a later run which resource it was created
-    for.
+    The object is created by another manager, as by the genuine provider, so that either provider can take
+    over its fields later. Only the mark tells a later run for which resource it was created.
     """
     return objects.with_metadata(inputs, managedFields=[_applied(inputs, manager, _MARK)])
 
@@ -51,17 +50,17 @@ def _applied(obj: Properties, manager: str, fields: Properties) -> Properties:
 
 
 def is_marked(live: Properties, manager: str) -> bool:
-    """Whether the object was created for, or ever applied by, the resource with this manager."""
+    """Return whether the object was created for, or ever applied by, the resource with this manager."""
     return any(entry.get("manager") == manager for entry in _entries(live))
 
 
 def is_client_side(live: Properties) -> bool:
-    """Whether fields of the object are still with the manager that created it."""
+    """Return whether the manager that created the object still owns some of its fields."""
     return any(_is_client_side(entry) for entry in _entries(live))
 
 
 def taken_over(live: Properties, manager: str) -> list[Value]:
-    """Return the managed fields with all that the creator manages given to `manager`."""
+    """Return the managed fields after a transfer of all fields of the creator to `manager`."""
     kept: list[Value] = []
     fields: Properties = {}
     for entry in _entries(live):
@@ -90,12 +89,10 @@ _FIRST_LOOK: Final = 0.05
 
 
 def preview_create(api: Connection, inputs: Properties) -> Properties | None:
-    """Return the object as the server would create it, written nowhere; None when the server cannot tell yet.
+    """Return the object as the server would create it, by a dry run; None if the server cannot tell yet.
 
-    It cannot while the kind or the namespace is not there, the object still is, or the user may not create
-    it.
-
-    Raises ApiRefusedError when the server would refuse the object as it is.
+    It cannot if kind or namespace do not exist, the object still exists, or the user cannot create it. Raises
+    ApiRefusedError if the server would reject the object as it is.
     """
     try:
         made = api.send("POST", _path(api, inputs), query={**_CREATED_BY, **_DRY_RUN}, body=inputs)
@@ -107,13 +104,11 @@ def preview_create(api: Connection, inputs: Properties) -> Properties | None:
 
 
 def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause: Pause) -> Properties:
-    """Create the object and return it as it is live.
+    """Create the object and return the live one.
 
-    An object that is there already is an error, unless a run that was killed before it could record it
-    created it for this very resource: that one is brought up to the inputs.
-
-    Raises ApiRefusedError when the server refuses; SandboxError when the object is there already, or the kind
-    or namespace does not appear within ten seconds.
+    An existing object is an error, unless it was created for this very resource by a run that was killed
+    before recording it: then it is updated to the inputs. Raises ApiRefusedError if the server rejects it;
+    SandboxError if the object already exists, or the kind or namespace does not appear within ten seconds.
     """
     try:
         return _post(api, marked(inputs, manager), pause)
@@ -124,18 +119,16 @@ def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause
     if not is_marked(live, manager):
         raise already_exists(urn, objects.object_id(inputs), errors.described(inputs))
     if declared_part(live, inputs) == in_live_form(inputs, live):
-        return live  # an update of what has no field but its name would take the mark away
+        return live  # an update without fields other than the name would remove the mark
     return _update_live(api, live, inputs, manager=manager)
 
 
 def update(api: Connection, recorded: Properties, inputs: Properties, *, manager: str) -> Properties:
-    """Bring the live object to the inputs and return it.
+    """Update the live object to the inputs and return it.
 
-    Works on the object as the state recorded it first; the server refuses that when it changed in the
-    meantime, and then the live object is read and taken as the ground.
-
-    Raises ApiRefusedError when the server refuses: another manager's field, a field that cannot change, an
-    object gone.
+    First uses the object as recorded in the state; if it changed in the meantime, the server rejects that,
+    and the live object is read and used instead. Raises ApiRefusedError if the server rejects it: another
+    manager's field, an immutable field, a deleted object.
     """
     if objects.metadata(recorded).get("uid"):
         try:
@@ -150,9 +143,9 @@ def update(api: Connection, recorded: Properties, inputs: Properties, *, manager
 def preview_update(
     api: Connection, recorded: Properties, inputs: Properties, *, manager: str
 ) -> Properties | None:
-    """Return the object as an update would leave it, written nowhere; None when the server cannot tell.
+    """Return the object after an update, by a dry run; None if the server cannot tell.
 
-    Raises ApiRefusedError when the server would refuse the update.
+    Raises ApiRefusedError if the server would reject the update.
     """
     try:
         live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)))
@@ -166,9 +159,9 @@ def preview_update(
 
 
 def read(api: Connection, obj: Properties) -> Properties | None:
-    """Return the live object; None when it, or its kind, is gone.
+    """Return the live object; None if it, or its kind, does not exist.
 
-    Raises ApiRefusedError when the user may not read it.
+    Raises ApiRefusedError if the user cannot read it.
     """
     try:
         return _get(api, obj)
@@ -226,9 +219,9 @@ def _get(api: Connection, obj: Properties) -> Properties:
 
 
 def _path(api: Connection, obj: Properties, name: str = "") -> str:
-    """Return the path of the object of this name, or of the collection when no name is given.
+    """Return the path of the object of this name, or of the collection without a name.
 
-    Raises ApiRefusedError when its kind is not served.
+    Raises ApiRefusedError if its kind is not served.
     """
     api_version, kind = text(obj.get("apiVersion")), text(obj.get("kind"))
     found = api.find(api_version, kind)
@@ -240,13 +233,12 @@ def _path(api: Connection, obj: Properties, name: str = "") -> str:
 
 
 def delete(api: Connection, live: Properties, *, seconds: float, pause: Pause) -> None:
-    """Delete the object and wait until it is gone; one that is gone already is fine.
+    """Delete the object and wait until it is gone; one that does not exist is fine.
 
     Dependents are left to the garbage collector (background propagation). The genuine provider's default is
-    foreground, which adds a finalizer to every object for the sake of the few that own others.
-
-    Raises ApiRefusedError when the server refuses; SandboxError when the object is still there when the time
-    is over, which names the finalizers that hold it.
+    foreground, which adds a finalizer to every object although few own others. Raises ApiRefusedError if the
+    server rejects it; SandboxError, naming the blocking finalizers, if the object still exists after the
+    given time.
     """
     try:
         path = _path(api, live, objects.name(live))

@@ -1,8 +1,8 @@
 """The connection to an API server: the official client's configuration and connections, plain requests.
 
-The client's own request methods copy every body and wrap every answer, and its discovery reads all groups and
-keeps a file in the shared temporary folder. Here a request is one call on its kept-alive connections, and
-discovery is one request for each group and version in use, repeated when a kind is not there yet.
+The client's own request methods copy every body and wrap every response, and its discovery reads all groups
+and stores a file in the shared temporary folder. Here a request is one call on its kept-alive connections,
+and discovery is one request for each used group and version, repeated while a kind is missing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE
 
 @dataclass(frozen=True, slots=True)
 class KubernetesOptions:
-    """The options of one provider; empty texts mean what the kubeconfig says."""
+    """The options of one provider; empty texts mean the values of the kubeconfig."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -59,16 +59,16 @@ _ANSWER_SECONDS: Final = 60
 
 
 def import_client() -> None:
-    """Import the official client, which takes half a second: early, so that it is there when it is needed."""
+    """Import the official client early, as that takes half a second."""
     with _IMPORTING:
         import_module("kubernetes.config")
 
 
 class Connection:
-    """A cluster as the options name it; connects at the first request."""
+    """The cluster given by options; connects at the first request."""
 
     def __init__(self, options: KubernetesOptions) -> None:
-        """Read nothing and connect nowhere yet."""
+        """Store the options, without reading files or connecting."""
         self._options = options
         self._opening = threading.Lock()
         self._opened: tuple[ApiClient, str] | None = None
@@ -77,16 +77,16 @@ class Connection:
 
     @property
     def place(self) -> str:
-        """Name the cluster by its address."""
+        """The address of the cluster, as a place for errors."""
         return f"Kubernetes API {self._open()[0].configuration.host}"
 
     @property
     def default_namespace(self) -> str:
-        """Return the namespace of objects that name none: the option's, else the context's."""
+        """The default namespace of objects: the option's, otherwise the context's."""
         return self._open()[1]
 
     def find(self, api_version: str, kind: str) -> KubernetesKind | None:
-        """Find out how the server serves a kind; None when it does not, at this moment."""
+        """Return how the server serves a kind; None if it currently does not."""
         wanted = (api_version, kind)
         with self._discovering:
             if wanted not in self._kinds:
@@ -102,13 +102,12 @@ class Connection:
         body: Value = None,
         content_type: str = JSON,
     ) -> Properties:
-        """Make one request on a kept-alive connection and return the answer's JSON object.
+        """Send a request on a kept-alive connection and return the response's JSON object.
 
-        A busy server (429 or 503 with Retry-After) is asked again, and so is one that closed the connection:
-        any request of this provider may be made twice, since the second one meets what the first one did.
-
-        Raises ApiRefusedError when the server answered with an error; SandboxError `cluster-unreachable` when
-        it did not answer, `kubeconfig-invalid` when the user's token cannot be sent.
+        A busy server (429 or 503 with Retry-After) is retried, and so is one that closed the connection:
+        every request of this provider can safely be repeated. Raises ApiRefusedError if the server responds
+        with an error; SandboxError `cluster-unreachable` if it does not respond, `kubeconfig-invalid` if the
+        user's token cannot be sent.
         """
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
@@ -116,7 +115,7 @@ class Connection:
         client, _ = self._open()
         headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "pulumi-sandbox"}
         client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        # A token that was read of a file often ends in a newline.
+        # A token read from a file often ends in a newline.
         headers = {name: text.strip() for name, text in headers.items()}
         url = f"{client.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         pool = cast(Any, client.rest_client.pool_manager)
@@ -178,7 +177,7 @@ def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
     from yaml import YAMLError
 
     for name in PASSPHRASES:
-        os.environ.pop(name, None)  # a plugin for credentials inherits all else
+        os.environ.pop(name, None)  # a credential plugin inherits all others
     given = options.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
     is_text = "\n" in given or given.lstrip().startswith("{")
     place = "kubeconfig (given as text)" if is_text else f"kubeconfig {given}"
@@ -189,7 +188,7 @@ def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
     )
     complaints = BufferingHandler(sys.maxsize)
     complaints.setLevel(logging.ERROR)
-    logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
+    logging.root.addHandler(complaints)  # the client only logs errors of a credential plugin, and continues
     try:
         content: Any = KubeConfigMerger(io.StringIO(given) if is_text else given).config
         loader: Any = KubeConfigLoader(content, options.context or None, config_base_path=cast(Any, None))

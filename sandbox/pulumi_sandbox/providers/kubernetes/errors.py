@@ -1,4 +1,4 @@
-"""The API server's refusals, and what the provider says then: one shape for people, no credential in it."""
+"""Errors of the API server, converted to the provider's uniform errors without credentials."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ NO_KIND: Final = "NoKind"
 
 
 class ApiRefusedError(Exception):
-    """The API server's own answer to a request it did not fulfil; `explained` says what was asked for."""
+    """An error response of the API server; `explained` adds what was requested."""
 
     def __init__(self, status: int, answer: Properties) -> None:
         super().__init__(text(answer.get("message")) or f"HTTP status {status}")
@@ -33,7 +33,7 @@ class ApiRefusedError(Exception):
 
 @contextmanager
 def explained(operation: str, obj: Properties, *, manager: str = "") -> Generator[None]:
-    """Turn a refusal into the error that the API refused to create, update, read or delete an object."""
+    """Convert an API error on creating, updating, reading or deleting an object to SandboxError."""
     try:
         yield
     except ApiRefusedError as refusal:
@@ -47,12 +47,12 @@ def explained(operation: str, obj: Properties, *, manager: str = "") -> Generato
 
 
 def described(obj: Properties) -> str:
-    """Name an object for people: its kind and id."""
+    """Return the name of an object for people: its kind and ID."""
     return f"{obj.get('kind')} {objects.object_id(obj)}"
 
 
 def _advice(refused: ApiRefusedError, manager: str) -> tuple[str, str]:
-    """Return a code and a fix."""
+    """Return the code and the fix for an error."""
     if refused.reason == NO_KIND:
         fix = "create its CustomResourceDefinition first (depends_on), or correct apiVersion and kind"
         return "kind-unknown", fix

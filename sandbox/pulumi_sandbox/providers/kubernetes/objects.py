@@ -1,4 +1,4 @@
-"""Objects of the Kubernetes API as plain values: kinds, names, metadata, and the form they are kept in."""
+"""Kubernetes objects as plain values: kinds, names, metadata, and their recorded form."""
 
 import base64
 import binascii
@@ -13,14 +13,14 @@ _NOT_KINDS: Final = ("helm.sh/", "yaml", "kustomize")
 
 @dataclass(frozen=True, slots=True)
 class KubernetesKind:
-    """A kind as the API serves it: `plural` is its word in paths."""
+    """A kind as the API serves it; `plural` is its name in paths."""
 
     api_version: str
     plural: str
     namespaced: bool
 
     def path(self, namespace: str, name: str = "") -> str:
-        """Return the path of one object, or of the collection when no name is given."""
+        """Return the path of one object, or of the collection without a name."""
         place = f"/namespaces/{namespace or 'default'}" if self.namespaced else ""
         return f"{group_path(self.api_version)}{place}/{self.plural}" + (f"/{name}" if name else "")
 
@@ -31,13 +31,13 @@ def group_path(api_version: str) -> str:
 
 
 def of_type(type_token: str) -> tuple[str, str]:
-    """Return the apiVersion and kind that `kubernetes:GROUP/VERSION:KIND` names."""
+    """Return apiVersion and kind of `kubernetes:GROUP/VERSION:KIND`."""
     _, module, kind = type_token.split(":")
     return module.removeprefix("core/"), kind
 
 
 def is_served(type_token: str) -> bool:
-    """Whether a type is a kind of objects, as charts, definitions, lists and patches are not."""
+    """Return whether a type is a kind of objects, unlike charts, definitions, lists and patches."""
     package, _, rest = type_token.partition(":")
     module, _, kind = rest.partition(":")
     is_kind = package == "kubernetes" and "/" in module and not module.startswith(_NOT_KINDS)
@@ -46,39 +46,39 @@ def is_served(type_token: str) -> bool:
 
 
 def is_built_in(api_version: str) -> bool:
-    """Whether Kubernetes itself defines the kinds of this group and version."""
+    """Return whether Kubernetes itself defines the kinds of this group and version."""
     group = api_version.rpartition("/")[0]
     return "." not in group or group.endswith(".k8s.io")
 
 
 def metadata(obj: Properties) -> Properties:
-    """Return the metadata, empty when absent or unknown."""
+    """Return the metadata, empty if absent or unknown."""
     return mapping(obj.get("metadata"))
 
 
 def name(obj: Properties) -> str:
-    """Return `.metadata.name`, empty when absent or unknown."""
+    """Return `.metadata.name`, empty if absent or unknown."""
     return text(metadata(obj).get("name"))
 
 
 def namespace(obj: Properties) -> str:
-    """Return `.metadata.namespace`, empty when absent or unknown."""
+    """Return `.metadata.namespace`, empty if absent or unknown."""
     return text(metadata(obj).get("namespace"))
 
 
 def with_metadata(obj: Properties, **changes: Value) -> Properties:
-    """Return the object with these keys of its metadata set; None takes a key away."""
+    """Return the object with these keys of its metadata set; None removes a key."""
     changed = {**metadata(obj), **changes}
     return {**obj, "metadata": {key: value for key, value in changed.items() if value is not None}}
 
 
 def without_status(obj: Properties) -> Properties:
-    """Return the object without what its controllers say of it."""
+    """Return the object without its status."""
     return {key: value for key, value in obj.items() if key != "status"}
 
 
 def merged(below: Properties, above: Properties) -> Properties:
-    """Lay objects over each other, as deep as both have them; data is taken as a whole."""
+    """Return objects merged deeply, with priority for `above`; `data` is not merged."""
     joined = dict(below)
     for key, value in above.items():
         known = joined.get(key)
@@ -88,18 +88,18 @@ def merged(below: Properties, above: Properties) -> Properties:
 
 
 def is_secret(obj: Properties) -> bool:
-    """Whether the object is a Secret."""
+    """Return whether the object is a Secret."""
     return (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Secret")
 
 
 def object_id(obj: Properties) -> str:
-    """Return the id of the object's resource: `namespace/name`, or `name` when it is cluster-wide."""
+    """Return the ID of the object's resource: `namespace/name`, or `name` if cluster-scoped."""
     where, called = namespace(obj), name(obj)
     return f"{where}/{called}" if where else called
 
 
 def parse_id(id_: str) -> tuple[str, str]:
-    """Take an id apart: namespace (empty when cluster-wide) and name."""
+    """Return namespace (empty if cluster-scoped) and name of an ID."""
     before, _, after = id_.partition("/")
     return (before, after) if after else ("", before)
 
@@ -114,8 +114,8 @@ The genuine one applies later as `pulumi-kubernetes-` and eight random character
 def manager_of(urn: str) -> str:
     """Return the manager of a resource's declared fields, `pulumi-kubernetes-<8 hex digits>`.
 
-    Derived from the URN, because an object that a killed run created, but did not record, is known again by
-    it. The genuine provider draws it at random, in the same form.
+    It is derived from the URN to recognize objects that a killed run created, but did not record. The genuine
+    provider generates it randomly, in the same form.
     """
     return f"{CREATOR}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
 
@@ -134,11 +134,11 @@ _READ_ONLY: Final = frozenset(
 
 
 def folded(inputs: Properties) -> Properties:
-    """Return the inputs as the API would keep them.
+    """Return the inputs as the API would store them.
 
-    What only the server writes is left out of the metadata. A Secret's `stringData` becomes base64 in `data`,
-    which it overrides, and `data` is written in canonical base64; a Secret with unknown parts waits for them
-    to be known.
+    Metadata that only the server writes is removed. A Secret's `stringData` is encoded into `data`, which it
+    overrides, and `data` is written in canonical base64; a Secret with unknown parts is left unchanged until
+    they are known.
     """
     if isinstance(inputs.get("metadata"), dict):
         inputs = with_metadata(inputs, **dict.fromkeys(_READ_ONLY))
@@ -169,32 +169,32 @@ _FREE_KEYS: Final = frozenset(
 
 
 def declared_part(live: Properties, inputs: Properties) -> Properties:
-    """Return what is live of what was declared: the shape of the inputs, with the values of the live object.
+    """Return the live values of the declared fields: the shape of the inputs, with live values.
 
-    Other fields are left out, be they defaults or those of other managers: they are no drift. Lists are
-    compared place by place. Where the server drops an empty field of a built-in kind, it stands.
+    Other fields are omitted, be they defaults or those of other managers: they are no drift. Lists are
+    compared by index. Empty fields of a built-in kind that the server drops are kept.
     """
     return _shaped(inputs, live, typed=_is_typed(inputs), is_live=True)
 
 
 def in_live_form(inputs: Properties, live: Properties) -> Properties:
-    """Return the inputs in the form in which the server keeps them, as far as the live object shows it.
+    """Return the inputs in the form in which the server stores them, as far as the live object shows it.
 
-    Two inputs that the server keeps alike are equal then, whichever provider recorded the older one: the
+    Two inputs that the server stores alike are equal then, whichever provider recorded the older one: the
     genuine provider records the server's form.
     """
     return _shaped(inputs, live, typed=_is_typed(inputs), is_live=False)
 
 
 def _is_typed(inputs: Properties) -> bool:
-    """Whether the server reads the object into a type of its own, and writes it in that type's form."""
+    """Return whether the server converts the object to its own type, and returns it in that form."""
     return is_built_in(text(inputs.get("apiVersion")))
 
 
 def _shaped(declared: Properties, live: Properties, *, typed: bool, is_live: bool) -> Properties:
-    """Return what both have, in the shape of what is declared, with the live values or the declared ones.
+    """Return what both have, in the declared shape, with either the live or the declared values.
 
-    Of what the server does not have, an empty field that it drops goes with the live values.
+    An empty field that the server drops is kept with the live values.
     """
     shaped: Properties = {}
     for key, value in declared.items():
@@ -227,7 +227,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def concealed(obj: Properties) -> Properties:
-    """Return an object for the engine: a Secret's data is secret, and so is kubectl's copy of it."""
+    """Return an object for the engine: a Secret's data is secret, as is kubectl's copy of it."""
     if not is_secret(obj):
         return obj
     shown = conceal_keys(obj, ("data", "stringData"))
@@ -248,16 +248,16 @@ def outputs(live: Properties, inputs: Properties, *, recorded: Properties, urn: 
 
 
 def live_object(recorded: Properties) -> Properties:
-    """Return the object that the outputs hold."""
+    """Return the object in the outputs."""
     return {key: value for key, value in recorded.items() if not key.startswith("__")}
 
 
 def declared(recorded: Properties, old_inputs: Properties) -> Properties:
-    """Return the inputs that the outputs were made from, else the given ones, in the API's own form."""
+    """Return the inputs recorded in the outputs, otherwise the given ones, in the API's own form."""
     kept = recorded.get(_INPUTS)
     return folded(kept if isinstance(kept, dict) else old_inputs)
 
 
 def field_manager(recorded: Properties, urn: str) -> str:
-    """Return the recorded field manager, else the resource's own."""
+    """Return the recorded field manager, otherwise the resource's own."""
     return text(recorded.get(_FIELD_MANAGER)) or manager_of(urn)

@@ -1,4 +1,4 @@
-"""The provider itself, in plain values: what each call of the engine means for one resource."""
+"""The provider itself, in plain values: the engine's calls for one resource."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _BINDINGS: Final = {("rbac.authorization.k8s.io/v1", kind) for kind in ("Cluster
 
 
 def _fixed(inputs: Properties, chosen: KubernetesOptions) -> tuple[Path, ...]:
-    """Return the paths that a change of these inputs must not touch.
+    """Return the paths in these inputs whose changes require a replacement.
 
-    Whether the data of Secrets and ConfigMaps may change is the provider's options to say, unless the
-    object itself is `immutable: true`.
+    Provider options decide whether the data of Secrets and ConfigMaps are mutable, unless the object itself
+    is `immutable: true`.
     """
     kind = (text(inputs.get("apiVersion")), text(inputs.get("kind")))
     sealed = inputs.get("immutable") is True
@@ -71,10 +71,9 @@ _SERVED: Final[dict[str, tuple[Value, ...]]] = {
 
 
 def problems(config: Properties) -> list[Problem]:
-    """List what is wrong with the options, unknown ones passed over.
+    """Return the problems of the options, ignoring unknown ones.
 
-    An option may come as a value, or as the text of one: the engine hands providers texts, programs give
-    values.
+    An option can be a value, or its text: the engine passes texts, programs pass values.
     """
     return [
         Problem(key, "it is not served here, or not with this value; leave it out")
@@ -92,7 +91,7 @@ def _is_served(key: str, value: Value) -> bool:
 
 
 def read_options(given: Mapping[str, str]) -> KubernetesOptions:
-    """Read the options from what Configure is given: texts by the options' names."""
+    """Parse the options of Configure: texts by option name."""
     return KubernetesOptions(
         kubeconfig=given.get("kubeconfig", ""),
         context=given.get("context", ""),
@@ -113,18 +112,18 @@ class KubernetesObject(ResourceKind):
         self._api_version, self._kind = objects.of_type(urns.parse(urn).type)
 
     def check(self, _old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
-        """Complete the inputs: folded, placed in a namespace; and tell what is wrong with them.
+        """Return the inputs, normalized and with a namespace, and their problems.
 
-        Raises SandboxError when the cluster, which knows which kinds are namespaced, is out of reach.
+        Raises SandboxError if the cluster, which knows which kinds are namespaced, is unreachable.
         """
         inputs = objects.folded({"apiVersion": self._api_version, "kind": self._kind, **new})
         with explained("read the kind of", inputs):
             return objects.concealed(self._placed(inputs)), _problems(inputs)
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare the new inputs with what is live, by the record, of the old ones; asks no server.
+        """Compare the new inputs with the recorded live values of the old ones, without a request.
 
-        An object has to go before its successor of the same name and namespace can come.
+        A replaced object is deleted before its successor with the same name and namespace is created.
         """
         inputs, live = objects.folded(new), objects.live_object(old.outputs)
         before = in_live_form(declared_part(live, objects.declared(old.outputs, old.inputs)), live)
@@ -139,7 +138,7 @@ class KubernetesObject(ResourceKind):
         return InputDiff(found, delete_first=objects.object_id(inputs) == objects.object_id(live))
 
     def preview_create(self, new: Properties) -> Properties:
-        """Ask the server what it would make; the inputs where it cannot tell."""
+        """Return the server's dry run; the inputs if the server cannot tell."""
         inputs = objects.folded(new)
         with explained("create", inputs):
             live = None if contains_unknown(new) else apply.preview_create(self._api, inputs)
@@ -153,11 +152,11 @@ class KubernetesObject(ResourceKind):
         return State(objects.object_id(live), objects.outputs(live, inputs, recorded={}, urn=urn), {})
 
     def preview_update(self, old: State, new: Properties) -> Properties:
-        """Ask the server what it would become; the inputs where it cannot tell."""
+        """Return the server's dry run; the inputs if the server cannot tell."""
         return new if contains_unknown(new) else self._changed(old, new, apply.preview_update)
 
     def update(self, old: State, new: Properties) -> Properties:
-        """Bring the object to the new inputs."""
+        """Update the object to the new inputs."""
         return self._changed(old, new, apply.update)
 
     def _changed(self, old: State, new: Properties, change: Callable[..., Properties | None]) -> Properties:
@@ -167,9 +166,9 @@ class KubernetesObject(ResourceKind):
         return new if live is None else objects.outputs(live, inputs, recorded=old.outputs, urn=self._urn)
 
     def read(self, old: State) -> State | None:
-        """Return the live object, and of the inputs what is live of them.
+        """Return the live object, and the live values of its inputs.
 
-        Without old inputs (`.get`, import) everything the server did not add itself counts as declared.
+        Without old inputs (`.get`, import), everything that the server did not add itself counts as declared.
         """
         old_inputs = objects.folded(old.inputs)
         namespace, name = objects.parse_id(old.id)
@@ -196,7 +195,7 @@ class KubernetesObject(ResourceKind):
         found = self._api.find(text(inputs.get("apiVersion")), text(inputs.get("kind")))
         if found is not None and not found.namespaced:
             return objects.with_metadata(inputs, namespace=None)
-        # A kind that the server does not know is taken for namespaced.
+        # A kind that the server does not know is assumed to be namespaced.
         given = objects.metadata(inputs).get("namespace")
         return objects.with_metadata(inputs, namespace=given or self._api.default_namespace)
 
@@ -208,7 +207,7 @@ def _problems(inputs: Properties) -> list[Problem]:
 
 
 def package() -> Package:
-    """Return the package `kubernetes` as the engine meets it, before a cluster is chosen."""
+    """Return the package `kubernetes`, before a cluster is chosen."""
     return Package(
         title="Kubernetes",
         version="4.34.2",
@@ -223,7 +222,7 @@ def of_cluster(
     connect: Callable[[KubernetesOptions], Connection] = Connection,
     kind: type[KubernetesObject] = KubernetesObject,
 ) -> Provider:
-    """Return the provider of a cluster, which is asked nothing yet. kind: what serves each object."""
+    """Return the provider of a cluster, without a request. kind: handles each object."""
     chosen = read_options(given)
     api = connect(chosen)
     patience = Patience(lambda: api.place)
