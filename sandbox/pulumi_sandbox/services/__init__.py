@@ -1,1 +1,1 @@
-"""The processes the sandbox starts, so that a program meets real servers."""
+"""The processes that the sandbox starts, so that a program uses real servers."""

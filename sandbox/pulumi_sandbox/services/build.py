@@ -28,11 +28,11 @@ CACHE_VARIABLE: Final = "PULUMI_SANDBOX_CACHE"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoModule:
-    """A Go module of ours, in a folder, that pins programs of others.
+    """One of our Go modules, in a folder, which pins programs of others.
 
-    what: the programs, in a sentence. pinned: the module they are of, whose version they have. programs: name
-    → package. stamp: from that version, what is stamped into them: variable → text. beside: files of the
-    pinned module that lie beside them. own: files of ours that do: name → file.
+    what: a description of the programs. pinned: their module, whose version they have. programs: name →
+    package. stamp: returns the linker variables for that version. beside: files of the pinned module to copy
+    beside the programs. own: our files to copy there: name → file.
     """
 
     folder: Path
@@ -48,7 +48,7 @@ class GoModule:
 
 
 def _kubernetes_stamp(version: str) -> Mapping[str, str]:
-    """Clients that read `/version` fail without it."""
+    """Return the version variables; clients that read `/version` fail without them."""
     major, minor = version.removeprefix("v").split(".")[:2]
     base = "k8s.io/component-base/version"
     return {f"{base}.gitVersion": version, f"{base}.gitMajor": major, f"{base}.gitMinor": minor}
@@ -80,7 +80,7 @@ PULUMI_CLI: Final = GoModule(
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides which bytes come out of a build."""
+    """All inputs that determine the bytes of a build."""
 
     module: GoModule
     go_mod: str
@@ -94,20 +94,20 @@ class Recipe:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Flags of `go build`."""
+        """The flags of `go build`."""
         stamped = (f"-X {key}={text}" for key, text in self.module.stamp(self.version).items())
         return ("-trimpath", "-buildvcs=false", *self.module.flags, "-ldflags", " ".join(("-s -w", *stamped)))
 
     @property
     def key(self) -> str:
-        """The name of the folder in the cache: equal inputs, equal programs."""
+        """The name of the folder in the cache, derived from all inputs."""
         own = [file.read_text(encoding="utf-8") for file in self.module.own.values()]
         inputs = [self.go_mod, self.go_sum, self.go.name, *self.arguments, *own]
         return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:20]
 
 
 def cache_folder(owner: str = "pulumi-sandbox") -> Path:
-    """Return where built programs are kept: where a variable says, or in the cache of their owner."""
+    """Return the folder for builds: that of the variable, or the cache of their owner."""
     if named := os.environ.get(CACHE_VARIABLE):
         return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -115,7 +115,7 @@ def cache_folder(owner: str = "pulumi-sandbox") -> Path:
 
 
 def kept_in(cache: Path, module: GoModule = CONTROL_PLANE) -> Path:
-    """Return the folder that a module's programs have in `cache`, whether they are there or not."""
+    """Return the folder for a module's programs in `cache`, whether it exists or not."""
     return cache / _recipe(module).key
 
 
@@ -127,12 +127,11 @@ def _recipe(module: GoModule) -> Recipe:
 def binaries(
     progress: Progress = silent, cache: Path | None = None, module: GoModule = CONTROL_PLANE
 ) -> Path:
-    """Return the folder with a module's programs in `cache`, building them first when no build is kept.
+    """Return the folder with a module's programs in `cache`, which are built first if missing.
 
-    Builders that come at once wait for the first. A build that fails or is killed leaves nothing that a later
-    one would take for finished.
-
-    Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
+    Concurrent builders wait for the first. A failed or killed build leaves nothing that a later one would
+    mistake for a finished build. Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or
+    `build-failed`.
     """
     cache = cache or cache_folder().with_name(module.folder.name)
     recipe, kept = _recipe(module), kept_in(cache, module)
@@ -149,10 +148,10 @@ def binaries(
 
 
 def build_together(caches: Mapping[GoModule, Path], progress: Progress = silent) -> None:
-    """Build the programs of several modules that are not built, at the same time.
+    """Build the missing programs of several modules concurrently.
 
-    One downloads or links while the other compiles. caches: module → the folder that its builds are kept in.
-    Raises as `binaries`, for the first that fails; Ctrl-C ends all.
+    One can download or link while the other compiles. caches: module → the folder of its builds. Raises as
+    `binaries`, for the first that fails; Ctrl-C ends all.
     """
     missing = [module for module, cache in caches.items() if not kept_in(cache, module).is_dir()]
     ended = threading.Event()
@@ -182,7 +181,7 @@ class _EndedError(Exception):
 
 
 def explain(last_words: str, place: str, module: GoModule = CONTROL_PLANE) -> SandboxError:
-    """Say why a build failed, from the last lines of its log (or the system's error)."""
+    """Return the error for a failed build, from the last lines of its log (or the system's error)."""
     code, problem = "build-failed", f"{module.what} could not be built: {last_words}"
     fix = "read that log; `go clean -cache` and the same command again fix a broken build cache"
     if files.names_full_disk(last_words):
@@ -217,7 +216,7 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
 
 
 def _built_name(module: GoModule, package: str) -> str:
-    """Return how Go calls a program: as the last folder of its package that is no major version."""
+    """Return Go's name of a program: the last folder of its package that is not a major version."""
     path = module.folder if package == "." else Path(package)
     return path.parent.name if re.fullmatch(r"v\d+", path.name) else path.name
 
@@ -228,7 +227,7 @@ def _put(file: Path, content: bytes) -> None:
 
 
 def _folder_of(go: str, module: GoModule) -> Path:
-    """Return where Go keeps the pinned module."""
+    """Return the folder of the pinned module in Go's cache."""
     listed = [go, "list", "-m", "-f", "{{.Dir}}", module.pinned]
     done = subprocess.run(listed, cwd=module.folder, env=_go_environment(), capture_output=True, check=True)
     return Path(done.stdout.decode().strip())
@@ -240,7 +239,7 @@ def _go_environment() -> dict[str, str]:
 
 
 def _run_go(command: list[str], module: GoModule, log: Path, tick: Callable[[float], None]) -> None:
-    """Run Go to its end, calling `tick` with the seconds so far each second."""
+    """Run Go to its end, calling `tick` every second with the elapsed seconds."""
     began = time.monotonic()
     with (
         log.open("w") as output,

@@ -1,7 +1,7 @@
-"""The cloud services' emulators as processes: started where a stack expects them, found again, ended.
+"""The emulators of cloud services as processes: starts them where a stack expects them, finds and ends them.
 
-As with the control plane, all that is known of one lies in its folder, and any process can find or stop it.
-What they keep outlives them.
+As with the control plane, everything known of one is in its folder, so that any process can find or stop it.
+Their data outlive them.
 """
 
 import json
@@ -26,7 +26,7 @@ STOP_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """An emulator that was started some time; pid is None when it does not run."""
+    """An emulator that was once started; pid is None if it is not running."""
 
     service: CloudService
     port: int
@@ -35,16 +35,16 @@ class StandIn:
 
     @property
     def address(self) -> str:
-        """Where it listens when it runs."""
+        """Its address while it runs."""
         return f"{self.service.scheme}://{LOOPBACK}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Clouds:
-    """The emulators of one sandbox, in a folder (an absolute path) that may not be there yet.
+    """The emulators of one sandbox, in a folder (an absolute path) that might not exist yet.
 
-    services: those that may be there, the project's own included. die_with_parent: let the kernel kill those
-    that are started when the calling thread ends.
+    services: possible ones, including the project's own. die_with_parent: make the kernel kill started ones
+    when the calling thread ends.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class Clouds:
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of those that speak HTTPS."""
+        """The certificate of HTTPS emulators."""
         return Certificate(self.folder / "certificate")
 
     def start(
@@ -62,13 +62,12 @@ class Clouds:
         environment: Mapping[str, str] = processes.NOTHING,
         progress: Progress = silent,
     ) -> dict[CloudService, int]:
-        """See to it that emulators serve on these ports: those that do already are left alone.
+        """Ensure that emulators serve on these ports; running ones are not restarted.
 
-        ports: 0 lets it choose: the port of the time before, else the usual one, else one that is free.
-        Returns them, chosen. environment: whose trusted authorities are kept when another one is added (see
-        `Certificate.trust`).
-
-        Raises SandboxError `port-taken`, `cloud-died` or `cloud-not-ready` with the last words of its log.
+        ports: 0 selects the previous port, otherwise the usual one, otherwise a free one. Returns the
+        selected ports. environment: its trusted authorities are kept when another one is added (see
+        `Certificate.trust`). Raises SandboxError `port-taken`, `cloud-died` or `cloud-not-ready` with the
+        last lines of its log.
         """
         if not ports:
             return {}
@@ -85,12 +84,12 @@ class Clouds:
         return chosen
 
     def trust(self) -> dict[str, str]:
-        """Return the variables by which a process trusts what runs here; none without HTTPS."""
+        """Return the variables with which a process trusts running emulators; empty without HTTPS."""
         runs = any(self.runs(service) for service in self.services if service.scheme == "https")
         return {TRUST_VARIABLE: str(self.certificate.trusted)} if runs else {}
 
     def stop(self) -> bool:
-        """End all of them; return whether one ran."""
+        """End all of them; return whether any was running."""
         running = [service for service in self.services if self.runs(service)]
         if running:
             with exclusive(self.folder / "lock"):
@@ -98,7 +97,7 @@ class Clouds:
         return bool(running)
 
     def started(self) -> list[StandIn]:
-        """Return those that were started some time.
+        """Return those that were ever started.
 
         Raises SandboxError `state-unreadable`.
         """
@@ -110,11 +109,11 @@ class Clouds:
         ]
 
     def runs(self, service: CloudService) -> bool:
-        """Whether one runs."""
+        """Return whether a service is running."""
         return self._pid(service) is not None
 
     def _recorded(self, service: CloudService) -> int | None:
-        """Return the port it had last, None when it was never started; raises as `started`."""
+        """Return its last port, None if it was never started; raises as `started`."""
         record, fix = self._record(service), "remove the file; the sandbox makes it again"
         with suppress(FileNotFoundError), files.readable(record, "this is not an emulator's record", fix):
             return port_of(json.loads(record.read_bytes())["port"])
@@ -161,7 +160,7 @@ class Clouds:
             raise
 
     def _answers(self, service: CloudService, port: int) -> bool:
-        """Whether it is this service that answers there, by the certificate of this sandbox."""
+        """Return whether this service answers there, with the certificate of this sandbox."""
         authority = self.certificate.authority if service.scheme == "https" else None
         answer = asked(port, "/sandbox/service", authority=authority)
         with suppress(ValueError):
@@ -181,7 +180,7 @@ class Clouds:
         return [*program, self._mark(service), f"--port={port}", *own]
 
     def _mark(self, service: CloudService) -> str:
-        """Return the argument that says of a process which sandbox it belongs to."""
+        """Return the argument that identifies the sandbox of a process."""
         return f"--folder={self.folder / service.name / 'data'}"
 
     def _record(self, service: CloudService) -> Path:

@@ -1,7 +1,7 @@
 """A real Kubernetes API server on loopback: etcd, kube-apiserver and kube-controller-manager.
 
-All that is known of one lies in its state folder, so that any process can find, reuse or stop it. Its data
-are throw-away: they outlive a killed process, not a crashed machine.
+Everything known of one is in its state folder, so that any process can find, reuse or stop it. Its data are
+disposable: they survive a killed process, but not a crashed machine.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ READY_PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """One control plane, running or not."""
+    """A control plane, running or not."""
 
     folder: Path
     binaries: Path
@@ -76,18 +76,16 @@ class ControlPlane:
         die_with_parent: bool = False,
         progress: Progress = silent,
     ) -> ControlPlane:
-        """Return a ready control plane whose state is kept in `folder`: one that runs, or is started now.
+        """Return a ready control plane with its state in `folder`, running or started now.
 
-        One that runs is reused when it is whole, built from the same programs, and knows `users`; else what
-        is left of it is ended and it is started again, with its data, its users and, if free, its ports.
-
-        binaries: the folder with the three programs. make: makes sure of them, where they are to be started.
-        users: that must exist beside `admin`; those of earlier starts stay. context: its name in kubeconfig
-        files; None: the one it had, or `CONTEXT`. die_with_parent: let the kernel kill it when the calling
-        thread ends.
-
-        Raises SandboxError `control-plane-died` or `control-plane-not-ready` with the last words of its log,
-        `state-unreadable`, `not-linux`, `port-taken` if every choice of ports was taken at once.
+        A running one is reused if it is complete, built from the same programs, and has `users`; otherwise
+        its remaining processes are ended and it is started again, with its data, its users and, if free, its
+        ports. binaries: the folder with the three programs. make: ensures that they exist before a start.
+        users: required in addition to `admin`; those of earlier starts are kept. context: its name in
+        kubeconfig files; None: its former one, or `CONTEXT`. die_with_parent: make the kernel kill it when
+        the calling thread ends. Raises SandboxError `control-plane-died` or `control-plane-not-ready` with
+        the last lines of its log, `state-unreadable`, `not-linux`, `port-taken` if every choice of ports was
+        taken at once.
         """
         if platform.system() != "Linux":
             raise SandboxError(
@@ -120,7 +118,7 @@ class ControlPlane:
 
     @classmethod
     def find(cls, folder: Path) -> ControlPlane | None:
-        """Find the control plane that was last started in `folder`, whether it still runs or not.
+        """Return the control plane that was last started in `folder`, running or not.
 
         Raises SandboxError `state-unreadable`.
         """
@@ -144,7 +142,7 @@ class ControlPlane:
 
     @property
     def users(self) -> list[str]:
-        """The names of the users, `admin` included."""
+        """The names of the users, including `admin`."""
         names = [account.user.name for account in _accounts(self._layout)]
         return [name for name in names if name != self._controllers.name]
 
@@ -153,7 +151,7 @@ class ControlPlane:
         return self._layout.kubeconfigs / kubeconfig_name(user)
 
     def address(self, part: Part) -> str | None:
-        """Return the address a part serves at, also while it is stopped; None for the controllers."""
+        """Return the address of a part, even if stopped; None for the controllers."""
         return {Part.ETCD: self.ports.store, Part.API_SERVER: self.ports.server}.get(part)
 
     def log(self, part: Part) -> Path:
@@ -161,7 +159,7 @@ class ControlPlane:
         return self._layout.log(part)
 
     def pid(self, part: Part) -> int | None:
-        """Return the process of a part, None when it does not run."""
+        """Return the process of a part, None if it is not running."""
         return next(iter(processes.find(part, self._layout.mark(part))), None)
 
     def kill(self, part: Part) -> None:
@@ -169,12 +167,12 @@ class ControlPlane:
         _end(self._layout, [part], patience=0)
 
     def stop(self) -> None:
-        """End all parts. State and logs stay; what a killed run left of the control plane ends with it."""
+        """End all parts, including remains of a killed run. State and logs are kept."""
         self.end(self.folder)
 
     @staticmethod
     def end(folder: Path) -> bool:
-        """End what runs of the control plane of a folder, also where that is gone; whether any ran."""
+        """End the control plane of a folder, even if that is gone; return whether any part was running."""
         layout = Layout(folder.resolve())
         if not any(processes.find(part, layout.mark(part)) for part in Part):
             return False
@@ -184,7 +182,7 @@ class ControlPlane:
 
     @property
     def _controllers(self) -> User:
-        """Who the controllers are to the API server: a user of no person."""
+        """The API server's user for the controllers, not a person's."""
         return User(f"{self.context}-controllers", ADMIN.groups)
 
     @property
@@ -205,11 +203,11 @@ class ControlPlane:
         return False
 
     def _api_server_ready(self) -> bool:
-        """Whether the API server serves, its built-in roles included."""
+        """Return whether the API server is ready, including its built-in roles."""
         return self._ask("GET", "/readyz") is not None
 
     def _ready(self) -> bool:
-        """Whether the controllers' work is seen as well: the service account, a filled role `view`."""
+        """Return whether the controllers have worked too: service account, aggregated role `view`."""
         if not self._api_server_ready():
             return False
         view = self._ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
@@ -217,7 +215,7 @@ class ControlPlane:
         return filled and self._ask("GET", _SERVICE_ACCOUNT) is not None
 
     def _ask(self, method: str, path: str) -> bytes | None:
-        """Ask the API server over its own certificate, as `admin`."""
+        """Send a request to the API server, with its own certificate, as `admin`."""
         token = next(a.token for a in _accounts(self._layout) if a.user.name == ADMIN.name)
         headers, authority = {"Authorization": f"Bearer {token}"}, self._layout.authority
         return asked(self.ports.api_server, path, authority=authority, method=method, headers=headers)
@@ -246,7 +244,7 @@ class ControlPlane:
             self._start_part(launch, Part.API_SERVER)
             launch.wait_for(self._api_server_ready)
             self._write_kubeconfigs()
-            # A task for the controllers: they make it again; what earlier ones did proves nothing.
+            # The controllers create it again, which proves that they work now; an earlier one proves nothing.
             self._ask("DELETE", _SERVICE_ACCOUNT)
             self._start_part(launch, Part.CONTROLLERS)
             launch.wait_for(self._ready)
@@ -275,7 +273,7 @@ def _accounts(layout: Layout) -> list[Account]:
 
 
 def _stop(layout: Layout) -> None:
-    """End each part before the one it depends on: an API server without etcd does not end by itself."""
+    """End each part before its dependencies: an API server without etcd does not end by itself."""
     _end(layout, reversed(Part), patience=STOP_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Processes that were just started, watched until they are ready or one of them ends."""
+"""Watches started processes until they are ready or one of them ends."""
 
 import re
 import time
@@ -36,9 +36,9 @@ class _Started:
 
 @dataclass(slots=True)
 class Launch:
-    """One start of one or more processes: what the user is told of it, and of what goes wrong.
+    """One start of one or more processes, with its progress and errors.
 
-    code: errors are `<code>-died` and `<code>-not-ready`. usual: seconds it takes. fix: of what died.
+    code: errors are `<code>-died` and `<code>-not-ready`. usual: seconds it takes. fix: for a died process.
     """
 
     code: str
@@ -50,15 +50,15 @@ class Launch:
     _started: dict[int, _Started] = field(default_factory=dict[int, _Started])
 
     def start(self, name: str, command: Sequence[str], log: Path, *, die_with_parent: bool) -> None:
-        """Start a process, as `processes.spawn` does."""
+        """Start a process as `processes.spawn` does."""
         said_before = log.stat().st_size if log.exists() else 0
         pid = processes.spawn(command, log, die_with_parent=die_with_parent)
         self._started[pid] = _Started(name, log, said_before)
 
     def wait_for(self, ready: Callable[[], bool]) -> None:
-        """Wait until all is ready.
+        """Wait until all are ready.
 
-        Raises SandboxError `…-died`, `…-not-ready`, `disk-full` or `port-taken`, with the last words of the
+        Raises SandboxError `…-died`, `…-not-ready`, `disk-full` or `port-taken`, with the last lines of the
         log.
         """
         while not ready():
@@ -71,7 +71,7 @@ class Launch:
                 raise self._delay(elapsed)
 
     def end(self) -> None:
-        """Kill all that was started, also what the kernel shows without its command line yet."""
+        """Kill all started processes, also those whose command line is not visible yet."""
         processes.end(self._started, lambda _: True, patience=0)
 
     def _death(self, started: _Started) -> SandboxError:

@@ -1,4 +1,4 @@
-"""The three programs of the control plane, and who may talk to them: how each is started and known again."""
+"""The three programs of the control plane and their users: how each is started and recognized again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user of the API server, known to RBAC by its name and groups."""
+    """A user of the API server, with its name and groups for RBAC."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -29,21 +29,21 @@ ADMIN = User("admin", ("system:masters",))
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and the token it proves itself with."""
+    """A user and its token."""
 
     user: User
     token: str = field(repr=False)
 
 
 def enrol(known: Iterable[Account], wanted: Iterable[User]) -> list[Account]:
-    """Return known and wanted users an account each; tokens are the known ones, groups the wanted ones."""
+    """Return accounts for known and wanted users; known ones keep their tokens, wanted groups apply."""
     tokens = {account.user.name: account.token for account in known}
     users = {account.user.name: account.user for account in known} | {user.name: user for user in wanted}
     return [Account(user, tokens.get(name) or secrets.token_urlsafe(32)) for name, user in users.items()]
 
 
 def to_token_file(accounts: Iterable[Account]) -> str:
-    """Write the API server's `--token-auth-file`: token, name, uid, groups."""
+    """Return the content of the API server's `--token-auth-file`: token, name, uid, groups."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     for account in accounts:
@@ -53,7 +53,7 @@ def to_token_file(accounts: Iterable[Account]) -> str:
 
 
 def from_token_file(text: str) -> list[Account]:
-    """Read what `to_token_file` wrote. Raises ValueError for what is none."""
+    """Parse the output of `to_token_file`. Raises ValueError if it is invalid."""
     try:
         return [
             Account(User(name, tuple(group for group in groups.split(",") if group)), token)
@@ -64,12 +64,12 @@ def from_token_file(text: str) -> list[Account]:
 
 
 def kubeconfig_name(user: str) -> str:
-    """Name a user's kubeconfig file; any user name is a file name after this."""
+    """Return the name of a user's kubeconfig file; any user name gives a valid one."""
     return f"{quote(user, safe=':')}.kubeconfig"
 
 
 def kubeconfig(account: Account, server: str, authority: str, context: str) -> str:
-    """Write a kubeconfig with one context; `authority` is the server's CA in base64. JSON is YAML, too."""
+    """Return a kubeconfig with one context, as JSON; `authority` is the server's CA in base64."""
     name = account.user.name
     config = {
         "apiVersion": "v1",
@@ -85,7 +85,7 @@ def kubeconfig(account: Account, server: str, authority: str, context: str) -> s
 
 
 class Part(StrEnum):
-    """A program of the control plane, named as its file is, in the order they start."""
+    """A program of the control plane, named like its file, in starting order."""
 
     ETCD = "etcd"
     API_SERVER = "kube-apiserver"
@@ -113,7 +113,7 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        """Choose three that are free now."""
+        """Return three ports that are currently free."""
         return cls(*free_ports(3))
 
     @property
@@ -128,26 +128,26 @@ class Ports:
 
 
 class Layout:
-    """Where things lie in the state folder of a control plane (an absolute path)."""
+    """The paths in the state folder of a control plane (an absolute path)."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.lock = folder / "lock"  # held while something is started or stopped
-        self.record = folder / "control-plane.json"  # what a later process has to know
+        self.lock = folder / "lock"  # held during a start or stop
+        self.record = folder / "control-plane.json"  # the record for later processes
         self.tokens = folder / "tokens.csv"
         self.signing_key = folder / "service-accounts.key"
-        self.certificates = folder / "certificates"  # the API server signs its own
+        self.certificates = folder / "certificates"  # signed by the API server itself
         self.authority = self.certificates / "apiserver.crt"  # what clients trust
         self.data = folder / "data"
         self.kubeconfigs = folder / "kubeconfigs"
         self.controllers_kubeconfig = folder / "controllers.kubeconfig"
 
     def log(self, part: Part) -> Path:
-        """Everything a part has said, over all its starts."""
+        """Return the log of a part, with the output of all its starts."""
         return self.folder / "logs" / f"{part}.log"
 
     def mark(self, part: Part) -> str:
-        """Return the argument that says of a process which control plane it belongs to."""
+        """Return the argument that identifies the control plane of a process."""
         return self.options(part)[0]
 
     def options(self, part: Part) -> list[str]:
@@ -166,7 +166,7 @@ class Layout:
                 "--service-account-issuer=https://kubernetes.default.svc",
                 f"--service-account-key-file={self.signing_key}",
                 f"--service-account-signing-key-file={self.signing_key}",
-                # A machine without a network has no address to advertise; nothing here asks for it.
+                # A machine without a network has no address to advertise; nothing here uses it.
                 f"--advertise-address={LOOPBACK}",
                 "--endpoint-reconciler-type=none",
             ],
@@ -176,14 +176,14 @@ class Layout:
                 "--leader-elect=false",
                 "--secure-port=0",
                 f"--root-ca-file={self.authority}",
-                # The default of 20 requests a second makes the deletion of many namespaces wait in line.
+                # With the default of 20 requests per second, deleting many namespaces would be slow.
                 "--kube-api-qps=200",
                 "--kube-api-burst=400",
             ],
         }[part]
 
     def command(self, part: Part, binaries: Path, ports: Ports) -> list[str]:
-        """Return the whole command line of a part. It holds no secret: tokens and keys are in files."""
+        """Return the command line of a part. It contains no secret: tokens and keys are in files."""
         return [str(binaries / part), *self.options(part), *_addresses(ports)[part]]
 
 

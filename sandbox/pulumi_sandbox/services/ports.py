@@ -1,4 +1,4 @@
-"""Loopback ports: free ones to choose from, and who holds one that is taken."""
+"""Loopback ports: selects free ones, and finds the process on one that is taken."""
 
 import http.client
 import random
@@ -27,7 +27,7 @@ _NOBODY_SEEN: Final = "a process of another user listens on it, or a connection 
 
 
 class PortTakenError(SandboxError):
-    """A port the sandbox needs belongs to another process."""
+    """A port that the sandbox needs belongs to another process."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ def asked(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
 ) -> bytes | None:
-    """Return the body of a server's 200; None for any other answer or none at all.
+    """Return the body of a server's 200 response; None otherwise.
 
-    authority: the file of the CA of a server that speaks HTTPS.
+    authority: the CA file of an HTTPS server.
     """
     try:
         if authority is None:
@@ -73,20 +73,20 @@ def asked(
 
 
 def port_of(given: object) -> int:
-    """Return a port that was written down. Raises ValueError for what is none."""
+    """Return a recorded port. Raises ValueError if it is invalid."""
     if not isinstance(given, int) or given not in range(1, 2**16):
         raise ValueError(given)
     return given
 
 
 def free_ports(count: int) -> list[int]:
-    """Choose ports that are free now. Another process may still be quicker to take one."""
+    """Return ports that are currently free. Another process might still take one first."""
     shuffled = random.sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL))
     return [*islice(filter(is_free, shuffled), count)]
 
 
 def is_free(port: int) -> bool:
-    """Try to listen on the port, as the servers would."""
+    """Return whether a server could listen on the port."""
     try:
         socket.create_server((LOOPBACK, port)).close()
     except OSError:
@@ -95,9 +95,9 @@ def is_free(port: int) -> bool:
 
 
 def port_owner(port: int) -> str | None:
-    """Name the process that listens on `port`; None if none does, or one whose sockets we may not see.
+    """Return the process that listens on `port`; None if there is none, or it is not visible to us.
 
-    Its arguments are left out: they may hold secrets.
+    Its arguments are omitted, as they can contain secrets.
     """
     for process in psutil.process_iter():
         with suppress(psutil.Error):

@@ -1,7 +1,7 @@
-"""Processes that outlive the command that started them, and how a later command knows them for its own.
+"""Processes that outlive the command that started them, and how later commands recognize them.
 
-No file of process ids is kept: such a file goes stale when its writer is killed, and a stale id may be
-another program's process by then. A process is ours when its command line says so.
+There are no PID files: such a file becomes stale when its writer is killed, and the PID can belong to another
+program by then. A process is ours if its command line says so.
 """
 
 import os
@@ -35,12 +35,12 @@ def spawn(
     environment: Mapping[str, str] = NOTHING,
     die_with_parent: bool = False,
 ) -> int:
-    """Start a process in a group of its own and return its id; its output is added to `log`.
+    """Start a process in its own process group and return its ID; its output is appended to `log`.
 
-    It stays in the caller's session, by which the kernel may share out processor time; Ctrl-C is not for it,
-    but what it forks may hear it, also where the caller runs behind a shell and hears none.
-    Its environment is empty unless given: settings and secrets of the user's shell are none of its business.
-    With `die_with_parent` Linux kills it when the calling thread ends, which `setpriv` asks it to.
+    It stays in the caller's session, by which the kernel may distribute CPU time; it does not get Ctrl-C, but
+    its children might, even if the caller runs behind a shell and does not. Its environment is empty by
+    default, without the settings and secrets of the user's shell. With `die_with_parent` Linux kills it when
+    the calling thread ends, which is set up by `setpriv`.
     """
     tie = shutil.which("setpriv") if die_with_parent else None
     words = [tie, *_TIED, str(os.getpid()), *command] if tie else [*command]
@@ -60,7 +60,7 @@ def spawn(
 
 
 def find(program: str, argument: str) -> list[int]:
-    """Find the running processes of `program` (a file name) that were given exactly `argument`."""
+    """Return the running processes of `program` (a file name) that have exactly this argument."""
     return [each.pid for each in psutil.process_iter() if _is_of(_words(each), program, argument)]
 
 
@@ -69,7 +69,7 @@ def _is_of(words: Sequence[str], program: str, argument: str) -> bool:
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the words of a command line; none for a process that is gone, a zombie, or another user's."""
+    """Return the words of a command line; empty for an ended process, a zombie, or another user's."""
     process = _opened(pid)
     return _words(process) if process else []
 
@@ -82,9 +82,9 @@ def _words(process: psutil.Process) -> list[str]:
 
 
 def end(pids: Iterable[int], ours: Callable[[int], bool], *, patience: float) -> None:
-    """End processes and wait until they are gone: SIGTERM, and SIGKILL after `patience` seconds (0: at once).
+    """End processes and wait for that: SIGTERM, and SIGKILL after `patience` seconds (0: at once).
 
-    A process is signalled only if `ours` says yes to it, and never another one that has got its id since.
+    A process is signalled only if `ours` accepts it, and never another one that reuses its ID.
     """
     alive = [each for each in map(_opened, pids) if each and ours(each.pid)]
     if patience:
@@ -95,13 +95,13 @@ def end(pids: Iterable[int], ours: Callable[[int], bool], *, patience: float) ->
 
 
 def end_all(program: str, argument: str, *, patience: float) -> None:
-    """End the processes that `find` finds."""
+    """End the processes that `find` returns."""
     pids = find(program, argument)
     end(pids, lambda pid: _is_of(command_line(pid), program, argument), patience=patience)
 
 
 def first_ended(pids: Iterable[int], seconds: float) -> int | None:
-    """Wait up to `seconds` for one of the processes to end, and give its id."""
+    """Wait up to `seconds` for one of the processes to end, and return its ID."""
     opened = {pid: _opened(pid) for pid in pids}
     deadline = time.monotonic() + seconds
     while True:
@@ -121,7 +121,7 @@ def _opened(pid: int) -> psutil.Process | None:
 
 
 def outlasting(processes: Sequence[psutil.Process], seconds: float) -> Sequence[psutil.Process]:
-    """Wait until all have ended, and return those that have not; one that is not reaped has."""
+    """Wait until all have ended, and return those that have not; zombies count as ended."""
     deadline = time.monotonic() + seconds
     while True:
         _, alive = psutil.wait_procs(processes, 0)
@@ -132,7 +132,7 @@ def outlasting(processes: Sequence[psutil.Process], seconds: float) -> Sequence[
 
 
 def _is_zombie(process: psutil.Process) -> bool:
-    """Whether a process has ended but for being reaped; others of its threads may hold its ports yet."""
+    """Return whether a process is a zombie without other threads, which might still hold its ports."""
     try:
         return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""What a long step says while it runs; the command line decides how that looks."""
+"""The progress of a long step, whose display the command line decides."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One word of progress. The same `what` comes again, with more seconds, while the step lasts."""
+    """A progress report. It is repeated with the same `what` and more seconds while the step lasts."""
 
     what: str
     elapsed: float
@@ -19,5 +19,5 @@ Progress = Callable[[Step], None]
 
 
 def silent(step: Step) -> None:
-    """Say nothing."""
+    """Report nothing."""
     del step

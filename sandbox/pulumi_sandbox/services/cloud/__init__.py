@@ -1,1 +1,1 @@
-"""Emulators for cloud services, over their real REST paths; each is an app and, run by name, a process."""
+"""Emulators of cloud services with their real REST paths; each is an app and can run as a process."""

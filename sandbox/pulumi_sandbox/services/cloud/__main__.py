@@ -1,6 +1,6 @@
-"""Serves one emulator until told to end: `python -m pulumi_sandbox.services.cloud NAME MODULE --folder=… …`.
+"""Serves one emulator until it is ended: `python -m pulumi_sandbox.services.cloud NAME MODULE --folder=… …`.
 
-What it says before it ends by itself is read from its log and told to the user.
+If it ends by itself, its last output is read from the log and shown to the user.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pulumi_sandbox.services.ports import LOOPBACK
 
 
 def main() -> None:
-    """Serve; exit with 1 when the port is taken or what was kept is unreadable."""
+    """Serve; exit with 1 if the port is taken or the stored data is unreadable."""
     given = argparse.ArgumentParser()
     given.add_argument("name")
     given.add_argument("module")

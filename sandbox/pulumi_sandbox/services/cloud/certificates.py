@@ -1,6 +1,6 @@
-"""The certificate of an emulator that speaks HTTPS, and the file by which clients trust it.
+"""The certificate of an HTTPS emulator, and the file with which clients trust it.
 
-It vouches for itself, on loopback, and for nothing else: to trust it lets no one pretend anything.
+It is self-signed, and only valid for loopback: trusting it does not allow anyone to impersonate others.
 """
 
 import ssl
@@ -22,7 +22,7 @@ _VALID = timedelta(days=365)
 
 
 def signed(now: datetime) -> tuple[str, str]:
-    """Return the PEM of a new certificate with its key, and of the certificate alone: its own authority."""
+    """Return the PEM of a new self-signed certificate with its key, and of the certificate alone."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "pulumi-sandbox")])
     alternatives = [x509.IPAddress(IPv4Address(LOOPBACK)), x509.DNSName("localhost")]
@@ -68,19 +68,19 @@ class Certificate:
     """The files of a certificate, in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.serving = folder / "serving.pem"  # certificate and key of the server, for its owner alone
+        self.serving = folder / "serving.pem"  # certificate and key of the server, private to its owner
         self.authority = folder / "authority.pem"  # the certificate alone
-        self.trusted = folder / "trusted.pem"  # the system's authorities and this: for `TRUST_VARIABLE`
+        self.trusted = folder / "trusted.pem"  # the system's authorities and this one: for `TRUST_VARIABLE`
 
     def renew(self) -> None:
-        """Make the certificate, unless there is one that stays valid for a while."""
+        """Create the certificate, unless there is one that stays valid for a while."""
         if not self._is_valid():
             serving, authority = signed(datetime.now(UTC))
             files.replace(self.authority, authority)
             files.replace(self.serving, serving, mode=files.PRIVATE)
 
     def trust(self, environment: Mapping[str, str]) -> None:
-        """Write `trusted` again: what the environment, or else the system, trusts, and this authority."""
+        """Rewrite `trusted`: the authorities of the environment or the system, and this one."""
         named = environment.get(TRUST_VARIABLE) or ssl.get_default_verify_paths().openssl_cafile
         bundles = [Path(path) for path in (named, *_SYSTEM_BUNDLES)]
         found = (path for path in bundles if path != self.trusted and path.is_file())

@@ -1,7 +1,7 @@
-"""What stands before every service: its journal, its faults, and the paths by which both are reached.
+"""The front of every service: its journal, its faults, and the paths to access both.
 
-`GET /sandbox/service` names the service. `GET|DELETE /sandbox/requests` shows or empties the journal;
-`POST /sandbox/faults` adds a `Fault`, as JSON.
+`GET /sandbox/service` returns the service's name. `GET|DELETE /sandbox/requests` returns or clears the
+journal; `POST /sandbox/faults` adds a `Fault`, as JSON.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to the next requests that match.
+    """A fault for the next requests that match.
 
-    path: a regular expression, searched in the path. method: None for any. times: how many requests it meets.
-    seconds: wait so long first. status: refuse with this HTTP status, so that the service never sees the
-    request. lost: let the service do its work, then close the connection instead of answering.
+    path: a regular expression, searched in the path. method: None for any. times: number of affected
+    requests. seconds: delay. status: respond with this HTTP status, without passing the request to the
+    service. lost: let the service process the request, then close the connection without a response.
     """
 
     path: str = ""
@@ -45,9 +45,9 @@ _KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. Neither its body nor its headers are kept: they hold secrets.
+    """A request. Neither its body nor its headers are stored, as they contain secrets.
 
-    began, ended: places in the one order of all beginnings and ends. status: None when its answer was lost.
+    began, ended: positions in a common order of all starts and ends. status: None if its response was lost.
     """
 
     began: int
@@ -62,12 +62,12 @@ _OWN_PATHS = "/sandbox/"
 
 
 class Service:
-    """An emulator service as an ASGI app, with handles for a test in the same process."""
+    """An emulator service as an ASGI app, with access for tests in the same process."""
 
     def __init__(self, app: ASGIApp, refusal: Callable[[int], Response], own: Sequence[Route] = ()) -> None:
-        """Stand before an app. refusal: refuses with an HTTP status; own: more paths below `/sandbox/`."""
-        self.name = ""  # what `GET /sandbox/service` answers: what serves it as a process sets it
-        self.faults: list[Fault] = []  # those that wait for their requests, in the order they were asked for
+        """Wrap an app. refusal: returns a response for an HTTP status; own: more paths below `/sandbox/`."""
+        self.name = ""  # the response of `GET /sandbox/service`, set when it is served as a process
+        self.faults: list[Fault] = []  # waiting for their requests, in the order of addition
         self._moments = count(1)
         self._ended: deque[Request] = deque(maxlen=_KEPT)
         self._app = app
@@ -76,15 +76,15 @@ class Service:
 
     @property
     def requests(self) -> list[Request]:
-        """The latest requests, in the order in which they began."""
+        """The latest requests, in the order in which they started."""
         return sorted([*self._ended], key=lambda request: request.began)
 
     def forget_requests(self) -> None:
-        """Empty the journal."""
+        """Clear the journal."""
         self._ended.clear()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, as its fault says if it meets one."""
+        """Serve a request, with its fault if there is one."""
         if scope["path"].startswith(_OWN_PATHS):
             await self._own(scope, receive, send)
         else:
@@ -98,7 +98,7 @@ class Service:
         async def answer(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
-            if message["type"] == "http.response.body":  # noted before it is answered: who reads on finds it
+            if message["type"] == "http.response.body":  # recorded first, so that clients can read it
                 seen = None if fault.lost else status
                 self._ended.append(Request(began, next(self._moments), method, path, query, seen))
             if not fault.lost:
@@ -108,11 +108,11 @@ class Service:
         await asyncio.sleep(fault.seconds)
         await app(scope, receive, answer)
         if fault.lost:
-            scope["state"]["hang_up"]()  # which its connection has put there
+            scope["state"]["hang_up"]()  # provided by its connection
             await asyncio.sleep(0)
 
     def _take_fault(self, method: str, path: str) -> Fault | None:
-        """Return the fault a request meets, and count it down."""
+        """Return the fault for a request, if any, and decrement its count."""
         for index, fault in enumerate(self.faults):
             if fault.method in (None, method) and re.search(fault.path, path):
                 left = replace(fault, times=fault.times - 1)
@@ -150,14 +150,14 @@ def _own_paths(service: Service) -> list[Route]:
 
 
 class _Connection(H11Protocol):
-    """A connection that a service can close without an answer: uvicorn itself would answer 500."""
+    """A connection that a service can close without a response: uvicorn itself would respond with 500."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn has it
         super().connection_made(transport)
         self.app_state = {**self.app_state, "hang_up": transport.abort}
 
     def shutdown(self) -> None:
-        """Drop an idle connection at once: closing it in TLS' way waits for a client that may be gone."""
+        """Close an idle connection at once: a TLS shutdown would wait for a client that might be gone."""
         is_busy = self.cycle and not self.cycle.response_complete
         super().shutdown()
         if not is_busy:
@@ -165,7 +165,7 @@ class _Connection(H11Protocol):
 
 
 def server_for(service: ASGIApp, certificate: Path | None = None) -> uvicorn.Server:
-    """Make the server of a service; `certificate` is a PEM file of certificate and key, for HTTPS."""
+    """Return the server of a service; `certificate`: PEM file of certificate and key, for HTTPS."""
     return uvicorn.Server(
         uvicorn.Config(
             service,

@@ -1,4 +1,4 @@
-"""The cloud services the sandbox has emulators for; a project adds its own by describing them alike."""
+"""The cloud services with emulators in the sandbox; projects can add their own."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from pulumi_sandbox.services.ports import LOOPBACK
 
 @dataclass(frozen=True, slots=True)
 class CloudService:
-    """A service by the word that starts its process and names its folder and log.
+    """A service; its name identifies its process, folder and log.
 
-    module: where `make_app(folder)` is, which returns the emulator. address: where a configuration says
-    where the service is, its full key and the path inside. usual: the port it gets where the configuration
-    says `:0` and it is not there. scheme: what its clients speak.
+    module: contains `make_app(folder)`, which returns the emulator. address: full key and path inside of it
+    where a configuration has the service's address. usual: the port if the configuration contains `:0`.
+    scheme: the protocol of its clients.
     """
 
     name: str
@@ -59,7 +59,7 @@ def named(values: Mapping[str, str], services: Sequence[CloudService] = OWN) -> 
 
 
 def addresses(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dict[Path, str]:
-    """Return where a configuration leaves the ports of services open, and the whole addresses."""
+    """Return the complete addresses of services whose ports a configuration leaves open."""
     written = {service: _address(service, values) for service in ports}
     return {
         service.address: written[service].replace(":0", f":{port}", 1)
@@ -69,7 +69,7 @@ def addresses(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> d
 
 
 def _address(service: CloudService, values: Mapping[str, str]) -> str:
-    """Return what a configuration says of where a service is; nothing where that cannot be read."""
+    """Return a service's address in a configuration; empty if it cannot be read."""
     key, *inside = service.address
     text: Any = values.get(str(key), "")
     if inside:
@@ -81,9 +81,9 @@ def _address(service: CloudService, values: Mapping[str, str]) -> str:
 
 
 def _port(service: CloudService, address: str) -> int | None:
-    """Return the port of a loopback address; None for a service that is not ours.
+    """Return the port of a loopback address; None for a service elsewhere.
 
-    What is not an address at all is told by the client that gets it.
+    An invalid address is reported by the client that gets it.
     """
     try:
         parts = urlsplit(address if "://" in address else f"{service.scheme}://{address}")

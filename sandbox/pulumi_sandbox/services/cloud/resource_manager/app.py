@@ -23,11 +23,9 @@ from pulumi_sandbox.services.cloud.resource_manager.resources import (
 
 
 def make_app(folder: Path, federated_write: float = 0.1) -> Service:
-    """Make the service over what is kept in a folder (made if missing).
+    """Return the service for the data in a folder (created if missing).
 
-    Any bearer token is accepted; subscriptions are there as soon as they are named. federated_write: as of
-    `Resources`.
-
+    Any bearer token is accepted; subscriptions exist once they are named. federated_write: as in `Resources`.
     Raises SandboxError `state-unreadable`.
     """
     resources = Resources(ResourceStore(folder / "resources.json"), federated_write)
@@ -60,7 +58,7 @@ def make_app(folder: Path, federated_write: float = 0.1) -> Service:
 
 
 async def _metadata(request: Request) -> Response:
-    """Say where things are, so that a client needs to know this host only."""
+    """Return the cloud's metadata, so that a client only needs to know this host."""
     _check_version(request)
     address = f"{request.url.scheme}://{request.url.netloc}"
     cloud = {
@@ -82,7 +80,7 @@ async def _metadata(request: Request) -> Response:
 
 
 def _id_of(request: Request) -> ResourceId:
-    """Read what is asked for, once it is clear that it may be."""
+    """Return the requested ID after checking that the request is allowed."""
     token = request.headers.get("authorization", "").removeprefix("Bearer").strip()
     if not token:
         raise ArmRefusal(

@@ -1,4 +1,4 @@
-"""What Resource Manager keeps and rules: ids, groups, identities with their federation, role assignments.
+"""The data and rules of Resource Manager: IDs, groups, identities with their federation, role assignments.
 
 Federated credentials of one identity change one at a time.
 """
@@ -33,31 +33,31 @@ _ON_DEMAND: Final[Mapping[int, str]] = {
 
 @dataclass(eq=False)
 class ArmRefusal(Exception):  # noqa: N818 - the service is whole; a request is refused
-    """A request that is refused: the HTTP status, the code that clients tell refusals by, what is wrong."""
+    """A rejected request: the HTTP status, the error code for clients, the message."""
 
     status: int
     code: str
     message: str
 
     def response(self) -> JSONResponse:
-        """Return the answer as Resource Manager writes it."""
+        """Return the response as Resource Manager writes it."""
         error = {"code": self.code, "message": self.message}
         return JSONResponse({"error": error}, status_code=self.status)
 
 
 def bad_request(message: str, code: str = "BadRequest") -> ArmRefusal:
-    """Refuse what can never be right."""
+    """Return the error for an invalid request."""
     return ArmRefusal(400, code, message)
 
 
 def on_demand(status: int) -> JSONResponse:
-    """Refuse with an HTTP status because a fault says so."""
+    """Return the response with an HTTP status that a fault demands."""
     code = _ON_DEMAND.get(status, "InternalServerError")
     return ArmRefusal(status, code, f"The sandbox was asked to answer {status}.").response()
 
 
 class PathKind(Enum):
-    """A kind of resource, by the type that answers name."""
+    """A kind of resource, by its type in responses."""
 
     GROUP = "Microsoft.Resources/resourceGroups"
     IDENTITY = "Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -80,16 +80,16 @@ _PATTERNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ResourceId:
-    """The id of a resource, in the case in which it was asked for."""
+    """The ID of a resource, in the case of the request."""
 
     kind: PathKind
     text: str
 
     @classmethod
     def read(cls, path: str) -> ResourceId:
-        """Read a request's path.
+        """Parse a request's path.
 
-        Raises ArmRefusal InvalidResourceType for what this emulator does not serve.
+        Raises ArmRefusal InvalidResourceType for kinds that this emulator does not serve.
         """
         text = path.rstrip("/")
         for kind, pattern in _PATTERNS.items():
@@ -99,7 +99,7 @@ class ResourceId:
 
     @property
     def key(self) -> str:
-        """The same text for every case in which an id may be written."""
+        """The ID in a normalized case."""
         return self.text.lower()
 
     @property
@@ -109,17 +109,17 @@ class ResourceId:
 
     @property
     def group(self) -> str:
-        """The id of the resource group that this is, or is in."""
+        """The ID of this resource group, or of the one that contains it."""
         return "/".join(self.text.split("/")[:5])
 
     @property
     def identity(self) -> str:
-        """The id of the identity that this is, or belongs to."""
+        """The ID of this identity, or of the one that it belongs to."""
         return "/".join(self.text.split("/")[:9])
 
     @property
     def scope(self) -> str:
-        """The id of what a role assignment is for; `/` is everything."""
+        """The scope ID of a role assignment; `/` is everything."""
         return _ASSIGNMENT_PART.split(self.text)[0] or "/"
 
 
@@ -128,10 +128,10 @@ Document: TypeAlias = dict[str, Any]
 
 
 class ResourceStore:
-    """All resources, in memory and in a file: what is answered has been written before."""
+    """All resources, in memory and in a file, which is written before each response."""
 
     def __init__(self, file: Path) -> None:
-        """Read what an earlier process left.
+        """Load the file of an earlier process.
 
         Raises SandboxError `state-unreadable`.
         """
@@ -144,21 +144,21 @@ class ResourceStore:
             self._documents = {each["id"].lower(): each for each in documents}
 
     def get(self, id_: str) -> Document | None:
-        """Return a resource by its id, in any case."""
+        """Return a resource by its ID, in any case."""
         return self._documents.get(id_.lower())
 
     def of(self, kind: PathKind, below: str = "") -> Iterator[Document]:
-        """Return the resources of a kind whose ids begin with another id."""
+        """Yield the resources of a kind whose IDs start with another ID."""
         for key, document in self._documents.items():
             if document["type"] == kind.value and key.startswith(below.lower()):
                 yield document
 
     def save(self, document: Document) -> None:
-        """Keep a resource as it is now."""
+        """Store a resource."""
         self._write({**self._documents, document["id"].lower(): document})
 
     def delete(self, id_: str) -> None:
-        """Forget a resource, and all that is in it."""
+        """Delete a resource and everything in it."""
         key = id_.lower()
         left = {
             other: document
@@ -183,7 +183,7 @@ def placed(body: Document) -> dict[str, Any]:
 def document(
     id_: ResourceId, present: Document | None, properties: dict[str, Any], **more: object
 ) -> Document:
-    """Put a resource together; one that is there keeps the case of its id."""
+    """Return a complete resource; an existing one keeps the case of its ID."""
     known = ResourceId(id_.kind, present["id"]) if present else id_
     return {"id": known.text, "name": known.name, "type": id_.kind.value, **more, "properties": properties}
 
@@ -196,16 +196,16 @@ FEDERATION_LIMIT: Final = 20
 
 
 def identity(id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Return an identity as it is to be kept: a new one gets a client id and a principal id."""
+    """Return an identity to store: a new one gets a client ID and a principal ID."""
     new = {"tenantId": TENANT, "principalId": str(uuid4()), "clientId": str(uuid4())}
     properties = present["properties"] if present else new
     return document(id_, present, properties, **placed(body))
 
 
 def federation(store: ResourceStore, id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Return a federated credential as it is to be kept: 20 per identity, each (issuer, subject) once.
+    """Return a federated credential to store: 20 per identity, each (issuer, subject) once.
 
-    Whether the subject ever matches a token is not looked at, here as in Azure.
+    Like Azure, it does not check whether the subject ever matches a token.
     """
     properties = _properties(body, "issuer", "subject", "audiences")
     others = [
@@ -224,7 +224,7 @@ def federation(store: ResourceStore, id_: ResourceId, present: Document | None, 
 
 
 def _properties(body: Document, *names: str) -> dict[str, Any]:
-    """Return properties of a body, each of which is required; raises ArmRefusal."""
+    """Return required properties of a body; raises ArmRefusal."""
     given: Any = body.get("properties") or {}
     if lacking := [name for name in names if not given.get(name)]:
         raise bad_request(f"Property '{lacking[0]}' must not be empty.")
@@ -232,10 +232,10 @@ def _properties(body: Document, *names: str) -> dict[str, Any]:
 
 
 def check_principal(store: ResourceStore, principal: str, kind: str | None) -> None:
-    """Refuse a principal that is not known; raises ArmRefusal.
+    """Raise ArmRefusal for an unknown principal.
 
-    Azure copies a new principal to where role assignments look for it, which takes a moment (here: forever)
-    but for who says that it is a ServicePrincipal (Azure's documentation of principalType).
+    In Azure, a new principal takes a moment (here: forever) to be found by role assignments, except those
+    that call it a ServicePrincipal (Azure's documentation of principalType).
     """
     known = any(each["properties"]["principalId"] == principal for each in store.of(PathKind.IDENTITY))
     if not known or kind is None:
@@ -248,7 +248,7 @@ def check_principal(store: ResourceStore, principal: str, kind: str | None) -> N
 
 
 def assignment(store: ResourceStore, id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Return a role assignment as it is to be kept; what it assigns never changes; raises ArmRefusal."""
+    """Return a role assignment to store, whose properties never change; raises ArmRefusal."""
     _require_scope(store, id_)
     asked = _properties(body, "roleDefinitionId", "principalId")
     kind = body["properties"].get("principalType")
@@ -274,13 +274,13 @@ def assignment(store: ResourceStore, id_: ResourceId, present: Document | None, 
 
 
 def _grants(properties: dict[str, Any]) -> tuple[str, str, str]:
-    """Return what makes two assignments the same: who, what, where."""
+    """Return the identity of an assignment: principal, role, scope."""
     role = properties["roleDefinitionId"].rpartition("/")[2].lower()
     return properties["principalId"].lower(), role, properties["scope"].lower()
 
 
 def _require_scope(store: ResourceStore, id_: ResourceId) -> None:
-    """Refuse a resource group, or an identity, that does not exist; other scopes are not looked into."""
+    """Raise ArmRefusal for a missing resource group or identity; other scopes are not checked."""
     parts = id_.scope.split("/")
     if len(parts) >= 5 and parts[3].lower() == "resourcegroups" and store.get("/".join(parts[:5])) is None:
         raise ArmRefusal(404, "ResourceGroupNotFound", f"Resource group '{parts[4]}' could not be found.")
@@ -293,17 +293,17 @@ class Resources:
     """The service without its paths; each method raises ArmRefusal."""
 
     def __init__(self, store: ResourceStore, federated_write: float) -> None:
-        """Work on what is kept.
+        """Use this store.
 
-        federated_write: seconds that a write of a federated credential takes; another one of its identity is
-        refused meanwhile.
+        federated_write: seconds that a write of a federated credential takes; others of its identity are
+        rejected meanwhile.
         """
         self._store = store
         self._federated_write = federated_write
         self._being_written: set[str] = set()
 
     def get(self, id_: ResourceId) -> Document:
-        """Read a resource."""
+        """Return a resource."""
         self._require_parent(id_)
         found = self._store.get(id_.text)
         if found is None:
@@ -315,7 +315,7 @@ class Resources:
         return found
 
     async def put(self, id_: ResourceId, body: Document) -> tuple[Document, bool]:
-        """Create or change a resource; tell also whether it is new."""
+        """Create or change a resource; return it, and whether it is new."""
         self._require_parent(id_)
         async with self._alone(id_):
             present = self._store.get(id_.text)
@@ -324,7 +324,7 @@ class Resources:
         return wanted, present is None
 
     async def delete(self, id_: ResourceId) -> Document | None:
-        """Delete a resource with all that is in it; return what is answered, None when it was not there."""
+        """Delete a resource and everything in it; return the response, None if it did not exist."""
         async with self._alone(id_):
             present = self._store.get(id_.text)
             if present is None:
@@ -355,7 +355,7 @@ class Resources:
 
     @asynccontextmanager
     async def _alone(self, id_: ResourceId) -> AsyncGenerator[None]:
-        """Refuse to write a federated credential while another one of its identity is being written."""
+        """Reject a write of a federated credential during another one of its identity."""
         if id_.kind is not PathKind.FEDERATION:
             yield
             return

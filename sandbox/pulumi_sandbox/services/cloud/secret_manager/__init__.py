@@ -1,1 +1,1 @@
-"""Google's Secret Manager over REST, with its rules and its refusals, global secrets and regional ones."""
+"""Google's Secret Manager over REST, with its rules and error messages, for global and regional secrets."""

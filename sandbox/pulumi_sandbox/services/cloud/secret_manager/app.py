@@ -25,13 +25,11 @@ Answer: TypeAlias = Callable[[Asked], Any]
 
 
 def make_app(folder: Path) -> Service:
-    """Make the service over what is kept in a folder (made if missing).
+    """Return the service for the data in a folder (created if missing).
 
-    A request needs a bearer token, which says who asks (`callers.py`). `PUT /sandbox/callers` gives a
-    member permissions, as `{"member": …, "permissions": […]}`; `GET /sandbox/callers?member=…` lists those
-    it has used.
-
-    Raises SandboxError `state-unreadable`.
+    A request needs a bearer token, which identifies the caller (`callers.py`). `PUT /sandbox/callers` grants
+    a member permissions, as `{"member": …, "permissions": […]}`; `GET /sandbox/callers?member=…` lists those
+    that it has used. Raises SandboxError `state-unreadable`.
     """
     secrets, callers = Secrets(SecretStore(folder)), Callers()
 
@@ -44,7 +42,7 @@ def make_app(folder: Path) -> Service:
         return JSONResponse(callers.used(request.query_params["member"]))
 
     def route(path: str, method: str, permission: str, answer: Answer) -> Route:
-        """Serve a path to callers who have a permission on what it names."""
+        """Return a route for callers with a permission on the resource in the path."""
 
         async def serve(request: Request) -> Response:
             given, header = dict(request.path_params), request.headers.get("authorization")

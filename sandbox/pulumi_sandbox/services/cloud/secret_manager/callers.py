@@ -1,7 +1,7 @@
-"""Who asks, by the token, and what they may do: by IAM policies of secrets, and by what a project gives them.
+"""Callers, identified by token, and their permissions, from IAM policies of secrets and from the project.
 
-A token that names a member of a policy (`serviceAccount:reader@…`) is that member; any other is an owner of
-every project. The permissions of roles are those of https://cloud.google.com/secret-manager/docs/access-control.
+A token naming a member of a policy (`serviceAccount:reader@…`) is that member; any other is an owner of every
+project. Roles have the permissions of https://cloud.google.com/secret-manager/docs/access-control.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _ON_DEMAND: Final = {
 
 
 def refusal(error: errors.GoogleAPICallError) -> JSONResponse:
-    """Return the answer as Google writes it."""
+    """Return the response as Google writes it."""
     kind: Any = type(error)
     about = {"code": kind.code, "message": error.message, "status": kind.grpc_status_code.name}
     return JSONResponse({"error": about}, status_code=kind.code)
 
 
 def not_kept(what: str) -> errors.MethodNotImplemented:
-    """Refuse what this emulator would silently forget."""
+    """Return the error for what this emulator would not store."""
     return errors.MethodNotImplemented(f"This emulator does not keep {what}.")
 
 
 def on_demand(code: int) -> JSONResponse:
-    """Refuse with an HTTP status because a fault says so."""
+    """Return the response with an HTTP status that a fault demands."""
     kind = _ON_DEMAND.get(code, errors.InternalServerError)
     return refusal(kind(f"The sandbox was asked to answer {code}."))
 
@@ -84,24 +84,24 @@ EMPTY_ETAG: Final = b"\0\x10\x01"
 
 
 class Callers:
-    """Who may do what. A member's own permissions are a project's, as a custom role gives them."""
+    """The permissions of callers. Those of members are for all projects, as from a custom role."""
 
     def __init__(self) -> None:
-        """Begin with owners only."""
+        """Start with owners only."""
         self._given: dict[str, frozenset[str]] = {}
         self._used: dict[str, set[str]] = {}
 
     def allow(self, member: str, permissions: Collection[str]) -> None:
-        """Give a member permissions in every project, and forget what it used until now."""
+        """Grant a member permissions in every project, and reset those it has used."""
         self._given[member] = frozenset(permissions)
         self._used[member] = set()
 
     def used(self, member: str) -> list[str]:
-        """Return the permissions that a member has made use of."""
+        """Return the permissions that a member has used."""
         return sorted(self._used.get(member, ()))
 
     def check(self, header: str | None, permission: str, resource: str, policy: Policy | None) -> None:
-        """Refuse a caller who may not; policy: of the secret. Raises PermissionDenied."""
+        """Raise PermissionDenied for a caller without permission. policy: of the secret."""
         member = member_of(header)
         if not _CALLER.match(member):
             return
@@ -113,7 +113,7 @@ class Callers:
 
 
 def member_of(header: str | None) -> str:
-    """Return who asks; raises Unauthenticated."""
+    """Return the caller; raises Unauthenticated."""
     scheme, _, token = (header or "").partition(" ")
     if scheme != "Bearer" or not token.strip():
         raise errors.Unauthenticated(
@@ -133,9 +133,9 @@ def _by_policy(member: str, policy: Policy | None) -> frozenset[str]:
 
 
 def replaced(present: Policy, wanted: Policy) -> Policy:
-    """Return what is kept when `wanted` is set over `present`.
+    """Return the policy to store when `wanted` replaces `present`.
 
-    Raises Aborted when `wanted` carries an etag that is not the present one; InvalidArgument.
+    Raises Aborted if `wanted` has an outdated etag; InvalidArgument.
     """
     if wanted.etag and wanted.etag != present.etag:
         raise errors.Aborted(

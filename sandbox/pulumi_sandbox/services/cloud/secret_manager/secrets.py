@@ -1,4 +1,4 @@
-"""What Secret Manager keeps, accepts and refuses, in Google's own messages; one request at a time."""
+"""The data and rules of Secret Manager, with Google's own messages; one request at a time."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request: what its path names, its query, its body. parent: what a secret is in."""
+    """A request: the names in its path, its query, its body. parent: contains the secret."""
 
     parent: str
     query: Mapping[str, str]
@@ -48,11 +48,10 @@ class Asked:
     version: str = ""
 
     def read(self, message: M, *, confidential: bool = False) -> M:
-        """Fill a message from the body; an empty body is an empty message.
+        """Parse the body into a message; an empty body is an empty message.
 
-        confidential: the body may hold a payload, so a refusal does not quote what was wrong with it.
-
-        Raises InvalidArgument.
+        confidential: the body can contain a payload, so that an error does not quote it. Raises
+        InvalidArgument.
         """
         try:
             json_format.Parse(self.body or b"{}", _wire(message))
@@ -63,12 +62,12 @@ class Asked:
 
 
 def _wire(message: Any) -> Message:
-    """Return the message of protobuf that one of proto-plus wraps."""
+    """Return the protobuf message inside one of proto-plus."""
     return message if isinstance(message, Message) else type(message).pb(message)
 
 
 def shown(message: object) -> dict[str, Any]:
-    """Return a message as JSON, unset fields left out."""
+    """Return a message as JSON, without unset fields."""
     return json_format.MessageToDict(_wire(message))
 
 
@@ -79,12 +78,12 @@ _PLACE = "/locations/"
 
 
 def project_number(project: str) -> str:
-    """Derive twelve digits from a project's id: the same each time, so that answers stay comparable."""
+    """Return twelve digits derived from a project's ID, so that responses are reproducible."""
     return str(10**11 + int(hashlib.sha256(project.encode()).hexdigest(), 16) % (9 * 10**11))
 
 
 def secret_name(parent: str, secret: str) -> str:
-    """Return the full name of a secret, with its project's number as Google answers it."""
+    """Return the full name of a secret, with its project's number as in Google's responses."""
     project, place, location = parent.partition(_PLACE)
     return f"projects/{project_number(project)}{place}{location}/secrets/{secret}"
 
@@ -102,7 +101,7 @@ class Version:
 
 @dataclass(slots=True)
 class Kept:
-    """A secret with all its versions, number 1 first, and its policy."""
+    """A secret with all its versions, starting with number 1, and its policy."""
 
     about: Secret
     versions: list[Version] = field(default_factory=list[Version])
@@ -110,10 +109,10 @@ class Kept:
 
 
 class SecretStore:
-    """All secrets, in memory and in a folder: what is answered has been written before."""
+    """All secrets, in memory and in a folder, which is written before each response."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what an earlier process left in a folder.
+        """Load the folder of an earlier process.
 
         Raises SandboxError `state-unreadable`.
         """
@@ -125,20 +124,20 @@ class SecretStore:
             }
 
     def project_of(self, number: str) -> str | None:
-        """Return the id of a project by its number, if it was ever used."""
+        """Return the ID of a project by its number, if it was ever used."""
         used = (parent.partition("/")[0] for parent in self._secrets)
         return next((project for project in used if project_number(project) == number), None)
 
     def secrets(self, parent: str) -> dict[str, Kept]:
-        """Return the secrets of a parent by their ids, in their order."""
+        """Return the secrets of a parent by ID, sorted."""
         return dict(sorted(self._secrets.get(parent, {}).items()))
 
     def get(self, parent: str, secret: str) -> Kept | None:
-        """Return one secret, which is changed only by `save`."""
+        """Return a secret, which must only be changed by `save`."""
         return self._secrets.get(parent, {}).get(secret)
 
     def save(self, parent: str, secret: str, kept: Kept) -> None:
-        """Keep a secret as it is now."""
+        """Store a secret."""
         document = {
             "secret": shown(kept.about),
             "versions": [
@@ -154,7 +153,7 @@ class SecretStore:
         self._secrets.setdefault(parent, {})[secret] = kept
 
     def delete(self, parent: str, secret: str) -> None:
-        """Forget a secret; its project stays known."""
+        """Delete a secret; its project stays known."""
         path = self._path(parent, secret)
         path.unlink()
         shutil.rmtree(path.parent)
@@ -193,7 +192,7 @@ _LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
 
 
 def check_new(secret: Secret, *, regional: bool) -> None:
-    """Check a secret that is to be created, in one place or not."""
+    """Check a new secret, regional or global."""
     replication = secret.replication
     managed = [replication.automatic] if "automatic" in replication else replication.user_managed.replicas
     if regional and "replication" in secret:
@@ -211,7 +210,7 @@ def check_new(secret: Secret, *, regional: bool) -> None:
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
-    """Hold labels to Google's limits, of letters to those of ASCII."""
+    """Check labels against Google's limits, allowing only ASCII letters."""
     if len(labels) > 64:
         raise errors.InvalidArgument("A secret can have 64 labels at most.")
     for key, value in labels.items():
@@ -222,7 +221,7 @@ def check_labels(labels: Mapping[str, str]) -> None:
 
 
 def check_payload(payload: SecretPayload) -> None:
-    """Check the bytes of a new version, telling nothing of them."""
+    """Check the payload of a new version, without quoting it."""
     if not payload.data:
         raise errors.InvalidArgument("Secret Payload cannot be empty.")
     if len(payload.data) > PAYLOAD_LIMIT:
@@ -237,7 +236,7 @@ _CONDITION: Final = re.compile(r"labels\.(?P<label>[\w-]+)=(?P<value>[\w-]*)|nam
 
 
 def read_filter(text: str) -> Callable[[Secret], bool]:
-    """Read a filter: conditions that all have to hold, of labels as a whole and of a part of the name.
+    """Parse a filter: a conjunction of conditions on whole labels and parts of the name.
 
     Raises InvalidArgument.
     """
@@ -257,14 +256,14 @@ State = SecretVersion.State
 
 
 class Secrets:
-    """The service without its paths: each method but the first two answers a request, or refuses it."""
+    """The service without its paths: each method but the first two handles a request."""
 
     def __init__(self, store: SecretStore) -> None:
-        """Work on what is kept."""
+        """Use this store."""
         self._store = store
 
     def parent(self, project: str, location: str | None) -> str:
-        """Return what secrets of a project, by its id or number, lie in; location: of regional ones."""
+        """Return the parent of secrets of a project, given by ID or number; location: of regional ones."""
         if project.isdecimal():
             project = self._store.project_of(project) or project
         if not _PROJECT.fullmatch(project):
@@ -276,12 +275,12 @@ class Secrets:
         return f"{project}{_PLACE}{location}"
 
     def present_policy(self, parent: str, secret: str) -> Policy | None:
-        """Return the policy of a secret; None when there is no secret."""
+        """Return the policy of a secret; None if it does not exist."""
         kept = self._store.get(parent, secret)
         return kept and kept.policy
 
     def create(self, asked: Asked) -> Secret:
-        """Make a secret without versions."""
+        """Create a secret without versions."""
         secret, wanted = asked.query.get("secretId", ""), asked.read(Secret())
         if not _SECRET.fullmatch(secret):
             expected = "[[a-zA-Z_0-9-]{1,255}]"
@@ -298,17 +297,17 @@ class Secrets:
         return about
 
     def get(self, asked: Asked) -> Secret:
-        """Read a secret."""
+        """Return a secret."""
         return self._kept(asked).about
 
     def list(self, asked: Asked) -> ListSecretsResponse:
-        """Return the secrets that pass a filter, by name."""
+        """Return the secrets that match a filter, by name."""
         kept = (each.about for each in self._store.secrets(asked.parent).values())
         found = [*filter(read_filter(asked.query.get("filter", "")), kept)]
         return ListSecretsResponse(secrets=found, total_size=len(found))
 
     def update(self, asked: Asked) -> Secret:
-        """Take over the labels, which a mask has to name."""
+        """Replace the labels, which the mask must name."""
         wanted, mask = asked.read(Secret()), asked.query.get("updateMask", "")
         if not {*filter(None, mask.split(","))} <= {"labels", "etag"} or not mask:
             raise errors.InvalidArgument(f"The update_mask [{mask}] is none here: labels alone can change.")
@@ -329,7 +328,7 @@ class Secrets:
         return Empty()
 
     def add_version(self, asked: Asked) -> SecretVersion:
-        """Add a version, which is `latest` from now on."""
+        """Add a version, which becomes `latest`."""
         payload = asked.read(AddSecretVersionRequest(), confidential=True).payload
 
         def change(kept: Kept) -> SecretVersion:
@@ -342,18 +341,18 @@ class Secrets:
         return self._change(asked, change)
 
     def get_version(self, asked: Asked) -> SecretVersion:
-        """Read a version by number or `latest`; its payload is not in it."""
+        """Return a version by number or `latest`, without its payload."""
         return _version_of(self._kept(asked), asked.version).about
 
     def list_versions(self, asked: Asked) -> ListSecretVersionsResponse:
-        """Return the versions, the newest first."""
+        """Return the versions, newest first."""
         if asked.query.get("filter", ""):
             raise not_kept("filters of versions")
         found = [version.about for version in reversed(self._kept(asked).versions)]
         return ListSecretVersionsResponse(versions=found, total_size=len(found))
 
     def access(self, asked: Asked) -> AccessSecretVersionResponse:
-        """Read the payload of a version that is enabled."""
+        """Return the payload of an enabled version."""
         found = _version_of(self._kept(asked), asked.version)
         if found.data is None or found.about.state != State.ENABLED:
             raise _in_state(found.about)
@@ -361,7 +360,7 @@ class Secrets:
         return AccessSecretVersionResponse(name=found.about.name, payload=payload)
 
     def set_state(self, state: State, asked: Asked) -> SecretVersion:
-        """Enable, disable or destroy a version; one that is destroyed stays so."""
+        """Enable, disable or destroy a version; destroyed ones cannot change."""
         wanted = asked.read(DestroySecretVersionRequest())
 
         def change(kept: Kept) -> SecretVersion:
@@ -380,7 +379,7 @@ class Secrets:
         return self._change(asked, change)
 
     def policy(self, asked: Asked) -> Policy:
-        """Read the policy."""
+        """Return the policy."""
         return self._kept(asked).policy
 
     def set_policy(self, asked: Asked) -> Policy:
@@ -400,7 +399,7 @@ class Secrets:
         return kept
 
     def _change(self, asked: Asked, change: Callable[[Kept], M]) -> M:
-        """Change a copy and keep it: what is refused, or cannot be written, leaves nothing behind."""
+        """Change a copy and store it, so that a failed change has no effect."""
         changed = deepcopy(self._kept(asked))
         result = change(changed)
         self._store.save(asked.parent, asked.secret, changed)
