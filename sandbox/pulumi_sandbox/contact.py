@@ -1,4 +1,4 @@
-"""Which cluster a command is about to write to, and whether it answers, before anything is written."""
+"""Identifies the cluster to which a command will write, and checks that it answers, before any write."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """A cluster that answered. `uid` is that of namespace kube-system, None when we may not read it."""
+    """A cluster that answered. `uid` is that of namespace kube-system, None if we cannot read it."""
 
     kubeconfig: Path
     context: str
@@ -22,12 +22,10 @@ class Contact:
 
 
 def contact(kubeconfig: Path, context: str | None, context_from: str = "--context") -> Contact:
-    """Ask the cluster of a context (None: the kubeconfig's current one) who it is.
+    """Return the cluster of a context (None: the kubeconfig's current one).
 
-    context_from: what named the context, for the error.
-
-    Raises SandboxError `kubeconfig-missing`, `kubeconfig-broken`, `wrong-context`, `cluster-unreachable` or
-    `not-allowed`.
+    context_from: what named the context, for the error. Raises SandboxError `kubeconfig-missing`,
+    `kubeconfig-broken`, `wrong-context`, `cluster-unreachable` or `not-allowed`.
     """
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException
@@ -85,7 +83,7 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
 
 
 def _innermost(error: BaseException) -> str:
-    """Name what really went wrong below the layers of the HTTP client, without addresses or bodies."""
+    """Return the name of the innermost error of the HTTP client, without addresses or bodies."""
     reason = getattr(error, "reason", None)
     if isinstance(reason, BaseException):
         return _innermost(reason)

@@ -1,11 +1,11 @@
-"""What the sandbox says when it cannot go on: one shape, four words, two lines."""
+"""The error of the sandbox: always the same four fields and two lines."""
 
 
 class SandboxError(Exception):
-    """A foreseeable failure of the sandbox; no field may hold a secret.
+    """An expected failure of the sandbox; no field can contain a secret.
 
-    code: its stable kind, `port-taken`, by which callers tell it. place: where: a file, an address, a part of
-    the sandbox. problem: a sentence; fix: an imperative one; both without a full stop.
+    code: a stable identifier for callers, such as `port-taken`. place: a file, an address, a part of the
+    sandbox. problem: a sentence; fix: an imperative sentence; both without a full stop.
     """
 
     def __init__(self, *, code: str, place: str, problem: str, fix: str) -> None:
@@ -16,5 +16,5 @@ class SandboxError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        """Two lines: what is wrong and where; then how to fix it."""
+        """Return two lines: place and problem, then the fix."""
         return f"{self.place}: {self.problem}\n→ {self.fix}"

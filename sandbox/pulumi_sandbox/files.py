@@ -1,4 +1,4 @@
-"""Files and folders of the sandbox: files replaced whole or not at all, folders for their owner alone."""
+"""Files and folders of the sandbox: files are replaced atomically, folders are private to their owner."""
 
 import errno
 import os
@@ -19,11 +19,9 @@ PRIVATE = 0o600
 def replace(path: Path, text: str, *, mode: int | None = None) -> None:
     """Write a file atomically and durably.
 
-    mode: None keeps that of the file that is replaced; a new one is its owner's alone.
-
-    A reader, or the next run after a crash, finds the old file or the new one, whole.
-
-    Raises SandboxError `disk-full`; the old file is untouched then.
+    mode: None keeps that of the replaced file; a new file is private to its owner. A reader, or the next run
+    after a crash, finds either the old or the new file, complete. Raises SandboxError `disk-full`; the old
+    file is unchanged then.
     """
     temporary = ""
     try:
@@ -45,7 +43,7 @@ def replace(path: Path, text: str, *, mode: int | None = None) -> None:
 
 
 def names_full_disk(words: str) -> bool:
-    """Whether what a program said is that the disk is full."""
+    """Return whether a program's output says that the disk is full."""
     return re.search("no space left on device|disk quota exceeded", words, re.IGNORECASE) is not None
 
 
@@ -61,9 +59,9 @@ def _tell_full(path: Path, error: BaseException) -> None:
 
 @contextmanager
 def readable(path: Path, faulty: str, fix: str) -> Generator[None]:
-    """Turn what is wrong with a file that was kept into an error; one that is not there stays the reader's.
+    """Convert errors of reading a stored file to SandboxError, except for FileNotFoundError.
 
-    faulty: what it is not. Raises SandboxError `state-unreadable`.
+    faulty: the problem. Raises SandboxError `state-unreadable`.
     """
     try:
         yield
@@ -75,7 +73,7 @@ def readable(path: Path, faulty: str, fix: str) -> Generator[None]:
 
 
 def make_folder(path: Path) -> Path:
-    """Make a folder and all that is missing above it, for their owner alone; those that exist stay as is."""
+    """Create a folder and its missing parents, private to their owner; existing ones are unchanged."""
     missing = [*takewhile(lambda each: not each.exists(), (path, *path.parents))]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)

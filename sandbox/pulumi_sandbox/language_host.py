@@ -24,18 +24,18 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
 _EXECUTOR: Final = Path(__file__).with_name("pulumi-language-python-exec")
-_ERROR_WAS_SHOWN: Final = 32  # the exit code of a program that has told the engine its error
+_ERROR_WAS_SHOWN: Final = 32  # the exit code of a program that has reported its error to the engine
 _LARGEST_MESSAGE: Final = 400 << 20
-_MOST_AT_ONCE: Final = 1000  # calls; each program and each policy pack takes one for as long as it runs
+_MOST_AT_ONCE: Final = 1000  # calls; each program and each policy pack occupies one while it runs
 
 
 def answering(message: Any) -> Callable[..., Any]:
-    """Return a method that answers any call with one message."""
+    """Return a method that answers any call with the same message."""
     return lambda *_: message
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
-    """The Python runtime of one engine, at the address that programs report to."""
+    """The Python runtime of one engine, whose address is passed to programs."""
 
     def __init__(self, engine_address: str) -> None:
         self.engine = engine_address
@@ -50,18 +50,18 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     Cancel = answering(empty_pb2.Empty())
 
     def Handshake(self, request: language_pb2.LanguageHandshakeRequest, context: Any) -> Any:
-        """Learn the address, for a host that was attached and not started."""
+        """Store the engine's address, for a host that was attached instead of started."""
         del context
         self.engine = request.engine_address
         return language_pb2.LanguageHandshakeResponse()
 
     def Run(self, request: language_pb2.RunRequest, context: Any) -> Any:
-        """Run a program to its end; it prints to the output of this process."""
+        """Run a program to its end; its output goes to that of this process."""
         words, config = program_of(request, self.engine)
         return ended(_start(request, [str(_EXECUTOR), *words], config, context).wait())
 
     def RunPlugin(self, request: language_pb2.RunPluginRequest, context: Any) -> Iterator[Any]:
-        """Run a policy pack, or a provider written in Python, and stream what it prints."""
+        """Run a policy pack, or a provider written in Python, and stream its output."""
         folder = request.info.program_directory
         is_pack = request.kind == "analyzer"
         words = ["-m", "pulumi.policy", *request.args, folder] if is_pack else [folder, *request.args]
@@ -76,7 +76,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
 
 
 def program_of(request: language_pb2.RunRequest, engine: str) -> tuple[list[str], dict[str, str]]:
-    """Return the words that the executor takes for a program, and the variables."""
+    """Return the executor's arguments for a program, and its environment variables."""
     options = {
         **{name: getattr(request, name) for name in ("project", "stack", "pwd", "organization")},
         "monitor": request.monitor_address,
@@ -92,7 +92,7 @@ def program_of(request: language_pb2.RunRequest, engine: str) -> tuple[list[str]
 
 
 def ended(code: int) -> language_pb2.RunResponse:
-    """Return how a program ended."""
+    """Return the response for a program's exit code."""
     if code in (0, _ERROR_WAS_SHOWN):
         return language_pb2.RunResponse(bail=code == _ERROR_WAS_SHOWN)
     return language_pb2.RunResponse(error=f"Program exited with non-zero exit code: {code}")
@@ -108,7 +108,7 @@ def _read(name: str, stream: IO[bytes], printed: SimpleQueue[language_pb2.RunPlu
 def _start(
     request: Any, words: Sequence[str], variables: Mapping[str, str], context: Any, out: int | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start the Python of the project's virtual environment; it ends with the call at the latest."""
+    """Start the Python of the project's virtual environment; it is killed when the call ends."""
     python, environment = os.environ.get("PULUMI_PYTHON_CMD", "python3"), {**os.environ, **variables}
     if named := dict(request.info.options).get("virtualenv"):
         folder = Path(request.info.root_directory, str(named)).absolute()
@@ -125,8 +125,8 @@ def _start(
 
 
 def main(kind: type[LanguageHost] = LanguageHost) -> None:
-    """Serve until the engine closes this host or is gone; print the port first, as the CLI expects of it."""
-    # The engine closes hosts by SIGINT. Programs inherit that it is blocked, and are ended by their calls.
+    """Serve until the engine closes this host or ends; first print the port, as the CLI expects."""
+    # The engine closes hosts by SIGINT. Programs inherit that it is blocked, and end with their calls.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     addresses = [word for word in sys.argv[1:] if not word.startswith("-")]
     sizes = [(f"grpc.max_{way}_message_length", _LARGEST_MESSAGE) for way in ("send", "receive")]
@@ -142,7 +142,7 @@ def main(kind: type[LanguageHost] = LanguageHost) -> None:
 
 
 def _close_with_engine() -> None:
-    os.read(sys.stdin.fileno(), 1)  # the engine holds its other end, and writes nothing
+    os.read(sys.stdin.fileno(), 1)  # the engine holds the other end, and writes nothing
     os.kill(os.getpid(), signal.SIGINT)
 
 

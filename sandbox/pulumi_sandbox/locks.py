@@ -1,4 +1,4 @@
-"""One process at a time: a lock the kernel drops when its holder dies, however it dies."""
+"""File locks between processes, which the kernel releases when their holder dies."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from pulumi_sandbox.files import make_folder
 
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[], None] = lambda: None) -> Generator[None]:
-    """Hold the lock file `path` (made if missing, left there); call `on_wait` once if another holds it."""
+    """Hold the lock file `path` (created if missing, never removed); call `on_wait` once if it is taken."""
     make_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""One line for whatever takes longer than a second: what, how long so far, what it usually takes."""
+"""A progress line for steps longer than a second: what, the time so far, the usual time."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ _QUIET_SECONDS = 15.0
 
 
 def worded(step: Step) -> str:
-    """Say a step in one line: `· building etcd … 1:05, usually 4:30`."""
+    """Return a step as one line: `· building etcd … 1:05, usually 4:30`."""
     elapsed = f" {_clock(step.elapsed)}" if step.elapsed >= 1 else ""
     usual = f", usually {_clock(step.usual)}" if step.usual is not None else ""
     return f"· {step.what}{elapsed}{usual}"
@@ -24,9 +24,9 @@ def _clock(seconds: float) -> str:
 
 
 class ProgressLine(AbstractContextManager["ProgressLine"]):
-    """Shows the latest step: rewritten in place on a terminal, now and then a line of its own elsewhere.
+    """Displays the latest step: rewritten in place on a terminal, as occasional lines elsewhere.
 
-    A context manager; call it with each `Step`. On leaving, a terminal's line is wiped.
+    A context manager; call it with each `Step`. On exit, a terminal's line is erased.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -38,13 +38,13 @@ class ProgressLine(AbstractContextManager["ProgressLine"]):
         self.clear()
 
     def clear(self) -> None:
-        """Wipe a terminal's line, so that something else can be written there."""
+        """Erase a terminal's line, so that something else can be written there."""
         if self._live and self._said:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
     def __call__(self, step: Step) -> None:
-        """Show the step."""
+        """Display the step."""
         if self._live:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r\x1b[K{worded(step)[:width]}")

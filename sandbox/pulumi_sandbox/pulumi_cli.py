@@ -1,4 +1,4 @@
-"""The Pulumi CLI that runs a sandbox's stacks, and a home for it in which every provider is found."""
+"""The Pulumi CLI that runs a sandbox's stacks, and a home for it with every provider."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class PulumiCli:
 
     @property
     def is_supported(self) -> bool:
-        """Whether it is of the major version 3, and new enough."""
+        """Whether its major version is 3, and it is recent enough."""
         found = re.match(r"v(\d+)\.(\d+)\.(\d+)", self.version)
         release = tuple(map(int, found.groups())) if found else ()
         return OLDEST <= release < (OLDEST[0] + 1,)
 
 
 def is_installed() -> bool:
-    """Return whether a supported CLI is named or on PATH, so that none has to be built."""
+    """Return whether a supported CLI is named or on PATH, so that none must be built."""
     found = _asked(os.environ.get(_NAMED) or shutil.which("pulumi"))
     return bool(os.environ.get(_NAMED)) or (found is not None and found.is_supported)
 
 
 def find(owner: str, progress: Progress) -> PulumiCli:
-    """Return the CLI that PULUMI names, else the one on PATH if it is supported, else one that is built once.
+    """Return the CLI that PULUMI names, otherwise a supported one on PATH, otherwise one built once.
 
-    owner: whose cache holds what is built.
-    Raises SandboxError `cli-unsupported`, when PULUMI names no supported one; and as `binaries`.
+    owner: whose cache stores the build. Raises SandboxError `cli-unsupported` if PULUMI does not name a
+    supported one; and as `binaries`.
     """
     named = os.environ.get(_NAMED)
     found = _asked(named or shutil.which("pulumi"))
@@ -91,11 +91,10 @@ def _asked(program: str | None) -> PulumiCli | None:
 
 
 def furnish(home: Path) -> dict[str, str]:
-    """Make a home of the CLI (PULUMI_HOME) in which the provider of each package is found.
+    """Create a home of the CLI (PULUMI_HOME) with the provider of each package.
 
-    A genuine one is used wherever it is installed: on PATH, or in the user's plugin cache, by a link. For any
-    other package the sandbox's local provider is put there. Returns package → where its provider is, LOCAL
-    for those.
+    A genuine provider is linked if installed: on PATH, or in the user's plugin cache. For other packages the
+    sandbox's local provider is added. Returns package → location of its provider, LOCAL for local ones.
     """
     return {package: _provide(home, package, module) for package, module in MODULES.items()}
 
@@ -111,13 +110,11 @@ def _provide(home: Path, package: str, module: str) -> str:
     plugin = Path("plugins", f"resource-{package}-v{version}", program)
     own, cache = home / plugin, Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
     installed = cache / plugin
-    if cache == home and own.is_symlink():  # a shell that `sandbox env` was evaluated in: as found before it
+    if cache == home and own.is_symlink():  # in a shell with the variables of `sandbox env`: the earlier link
         installed = own.readlink()
     if installed != own and installed.is_file():
         staged = files.make_folder(own.parent) / f".{os.getpid()}"
-        staged.symlink_to(
-            installed
-        )  # the program alone: the CLI passes over folders of plugins that are links
+        staged.symlink_to(installed)  # only the program: the CLI ignores plugin folders that are links
         staged.replace(own)
         return str(installed)
     script = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -u -P -m {module} "$@"\n'

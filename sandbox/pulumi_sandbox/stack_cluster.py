@@ -1,4 +1,4 @@
-"""What an update stands on: the sandbox's own API server or a cluster of the user's."""
+"""The cluster of an update: the sandbox's own API server or a cluster of the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StackCluster:
-    """A cluster that a stack's resources are on. `own` is true for the sandbox's; `uid` is of kube-system."""
+    """The cluster of a stack's resources. `own`: it is the sandbox's; `uid` is that of kube-system."""
 
     kubeconfig: Path
     server: str
@@ -29,7 +29,7 @@ class StackCluster:
 
     @classmethod
     def recall(cls, path: Path) -> StackCluster | None:
-        """Read what `remember` wrote; None when the stack has no cluster yet.
+        """Return what `remember` wrote; None if the stack has no cluster yet.
 
         Raises SandboxError `state-unreadable`.
         """
@@ -43,12 +43,12 @@ class StackCluster:
         return None
 
     def remember(self, path: Path) -> None:
-        """Keep it for the commands that follow."""
+        """Store it for later commands."""
         kept = {"kubeconfig": str(self.kubeconfig), "server": self.server, "uid": self.uid, "own": self.own}
         files.replace(path, json.dumps(kept))
 
     def is_same_cluster(self, other: StackCluster) -> bool:
-        """Compare by uid; by address where one of them could not be asked for its uid."""
+        """Return whether two clusters are the same: by UID, or by address if a UID is unknown."""
         if self.uid and other.uid:
             return self.uid == other.uid
         return self.server == other.server
@@ -64,16 +64,14 @@ def choose(
     context: str | None = None,
     context_from: str = "--context",
 ) -> tuple[StackCluster, bool]:
-    """Return the cluster a stack means, and whether its state must be refreshed before it is trusted.
+    """Return the cluster of a stack, and whether its state must be refreshed before use.
 
-    The user's cluster is taken when it is named, or when the stack is there already; it is asked about
-    once. Else the sandbox's own API server is started. Its data are throw-away: when they are gone, the state
-    still speaks of them. Raises SandboxError as `contact` and `start` do, and `other-cluster` when the
-    stack's resources are elsewhere.
-
-    remembered: the file that names its cluster, once it has one. kubeconfig: of the user's cluster. start:
-    starts the sandbox's own API server, or finds it running. confirm: raises when the user does not agree to
-    a question. context: None means the current one. context_from: what named it, for the error.
+    The user's cluster is used if it is named, or if the stack already is on it; the user must confirm it
+    once. Otherwise the sandbox's own API server is started. Its data are disposable: when they are deleted,
+    the state still refers to them. Raises SandboxError as `contact` and `start`, and `other-cluster` if the
+    stack's resources are elsewhere. remembered: the file that records its cluster. kubeconfig: of the user's
+    cluster. start: starts the sandbox's own API server, or finds it running. confirm: raises if the user
+    declines a question. context: None for the current one. context_from: what named it, for the error.
     """
     former = StackCluster.recall(remembered)
     named = kubeconfig or (former.kubeconfig if former and not former.own else None)

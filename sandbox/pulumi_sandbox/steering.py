@@ -1,4 +1,4 @@
-"""What could steer a terminal or a runner of GitHub, in a text of a program, an object or a server."""
+"""Control characters and commands in texts that could affect a terminal or a GitHub runner."""
 
 import re
 from typing import Final
@@ -14,15 +14,15 @@ _COMMAND: Final = re.compile(r"##(?=\[)|^(?=\s*::[a-zA-Z])", re.MULTILINE)
 
 
 def steers(text: str) -> bool:
-    """Whether anything in a text could steer a terminal."""
+    """Return whether a text contains terminal control characters."""
     return _STEERING.search(text) is not None
 
 
 def visible(text: str) -> str:
-    """Return a text with a sign in place of what could steer a terminal, and before a command."""
+    """Return a text with control characters replaced and runner commands made harmless."""
     return _COMMAND.sub("\\g<0>\ufffd", _STEERING.sub("\ufffd", text))
 
 
 def escaped(document: str) -> str:
-    """Return a JSON document that says the same, what could steer being escaped."""
+    """Return an equivalent JSON document with control characters and runner commands escaped."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", document).replace("##[", "##\\u005b")
