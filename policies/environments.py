@@ -40,7 +40,7 @@ def estate_resource_types(resource: Resource) -> Iterator[str]:
     config={"gcp": _TEXTS, "azure": _TEXTS},
 )
 def estate_regions(resource: Resource) -> Iterator[str]:
-    """Reject regions outside the environment, also for replicas; automatic replication can be anywhere."""
+    """Reject regions outside the environment, also of replicas, and automatic replication."""
     is_google = resource.is_a("gcp:*")
     allowed = {_region(one) for one in resource.config.get("gcp" if is_google else "azure", [])}
     if not allowed:

@@ -88,7 +88,7 @@ class Found:
         )
 
     def _writes(self) -> Mapping[str, frozenset[str]]:
-        """Return the keys of each Secret that ASO writes of it; an expression without a key may be any id."""
+        """Return the keys of the Secrets that ASO writes for it; expressions without key might write any."""
         given = self._mapping("spec", "operatorSpec")
         secrets = self._mapping("spec", "operatorSpec", "secrets")
         found: dict[str, frozenset[str]] = {}

@@ -1,4 +1,4 @@
-"""What `credfleet:services` holds: instances of user-provided services, and who is bound to them."""
+"""The section `credfleet:services`: instances of user-provided services, and their bindings."""
 
 from __future__ import annotations
 

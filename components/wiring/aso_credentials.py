@@ -141,7 +141,7 @@ class _Declaring:
         return self._azure[named]
 
     def _operator_pin(self) -> Iterator[OperatorPin]:
-        """Pin how the operator runs, if the stack writes its settings or makes identities that trust it."""
+        """Yield a pin of the operator if the stack writes its settings or makes identities that trust it."""
         section = self._section
         trusted = section.trusted()
         if trusted or section.global_settings is not None:

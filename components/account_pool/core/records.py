@@ -220,7 +220,7 @@ class Claimed:
 
     @classmethod
     def by(cls, record: Record, member: Member, holder: str, *, reused: bool) -> Claimed:
-        """Return what this holder has of this record."""
+        """Return the claimed account as this holder gets it."""
         return cls(
             tenant=record.tenant,
             type=record.partition.type,
