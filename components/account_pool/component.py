@@ -331,7 +331,7 @@ class AccountPool(pulumi.ComponentResource):
 class TenantAccountsArgs:
     """Arguments of `TenantAccounts`: a claim for each slot, and the namespace of the pool.
 
-    `reader`: who can read the Secrets of the claimed accounts while the claims last; None: nobody else.
+    `reader`: who can read the Secrets of the claimed accounts while the claims last; None: grant no rights.
     `settings`: of the pool, if the same program declares it. `foreseen`: forecasts of the claims. `state`:
     state id of the stack, from its roster.
     """

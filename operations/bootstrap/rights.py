@@ -167,7 +167,7 @@ def _writes(settings: Settings, root: Path) -> Iterator[_Needed]:
 
 
 def _given(pool: AccountPool) -> Iterable[Right]:
-    """Return the rights that the pool's Roles grant: nobody can grant rights that they lack."""
+    """Return the rights that the pool's Roles grant: a deployer can only grant its own rights."""
     yield from RIGHTS[Verb.CLAIM] if pool.claimers else ()
     yield from rights_to_clean(pool.new_keys) if pool.cleaners else ()
     yield from chain.from_iterable(map(rights_to_bring, pool.bringers))
