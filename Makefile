@@ -14,8 +14,8 @@ STACK ?= dev
 
 ONLINE := give this machine access to its package registry, then run make again
 
-PRODUCT_LINES := 61000
-TEST_LINES := 63300
+PRODUCT_LINES := 60950
+TEST_LINES := 63370
 PAGE_WORDS := 40590
 
 OWN := components credfleet operations policies sandbox/pulumi_sandbox
