@@ -155,7 +155,7 @@ class Composition(Wanted):
         return encode(self.content)
 
     def bears(self, target: JsonObject, /) -> bool:
-        """Whether a target has its labels and annotations, whoever wrote them."""
+        """Return whether a target has the labels and annotations, written by any owner."""
         labels, annotations = target["metadata"].get("labels") or {}, annotations_of(target)
         return {**labels, **self.labels} == labels and {**annotations, **self.annotations} == annotations
 
