@@ -12,7 +12,7 @@ from components.credentials import Credentials, Shape
 from components.naming import is_data_key
 
 OWNER: Final = "accountPool"
-"""Who writes the Secrets of accounts whose credentials are elsewhere: a pool has one stack, of any name."""
+"""Owner of the Secrets of accounts with external references. It is constant, as a pool has one stack."""
 
 
 def data_fault(what: str, shape: Shape) -> tuple[str, str] | None:

@@ -35,11 +35,11 @@ _DECLARES: Final[Mapping[str, str]] = {
     "secret": "secret",
     "gcpSecret": "gcpSecret",
 }
-"""Column → what of `credentialsFrom` it says."""
+"""Column → the key of `credentialsFrom` that it sets."""
 _PLACE: Final = config_path("accountPool", "membersFrom")
 _SEPARATORS: Final = {";": "';'", "\t": "tabs", "|": "'|'"}
 _EXPIRES: Final = "expiresAt"
-"""The one column of every file that may be left out."""
+"""The only column that every file can omit."""
 _KEYS: Final = {
     "type": f"label {HYPERSCALER_TYPE}",
     "accountId": f"annotation {ACCOUNT_ID}",
@@ -193,7 +193,7 @@ class _Reading:
     members: list[ExistingMember] = field(default_factory=list[ExistingMember])
     problems: list[Problem] = field(default_factory=list[Problem])
     too_long: bool = False
-    """Whether a row had too many fields: where one has, often all have, and one is told."""
+    """Whether a row had too many fields. Only the first one is reported, as often all rows have them."""
 
     def header(self, columns: Sequence[str], *, any_column: bool) -> tuple[Problem, ...]:
         alone = columns[0] if len(columns) == 1 else ""

@@ -26,12 +26,12 @@ from components.projection.kubernetes_secrets import path_of
 from components.projection.model import SecretRef
 
 Digest: TypeAlias = Callable[[str], str | None]
-"""Returns the digest of what is configured, for the uid of a Secret; None where that is not known."""
+"""Returns the digest of the configured credential, for the uid of a Secret; None if it is unknown."""
 
 _STACK: Final = "pulumi-kubernetes"
-"""Field manager of a configured credential in place of a rotated one: the provider takes over from it."""
+"""Field manager that writes a configured credential over a rotated one; the provider takes over from it."""
 _FORMER: Final = "credfleet-stack"
-"""The manager before: its fields are in the provider's way until they are written by another."""
+"""Former name of that manager: its fields conflict with the provider's until another manager writes them."""
 _DECLARING: Final = "pulumi"
 _LOOKS: Final = ThreadPoolExecutor(4, thread_name_prefix="credfleet-key")
 

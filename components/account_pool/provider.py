@@ -41,7 +41,7 @@ LOST: Final = "Lost"
 """Phase of a claim whose account or record was deleted, replaced or relabelled manually."""
 
 _WAITING: Final = frozenset({"skipped", "doomed"})
-"""Inputs of a claim that had no account to expect when it was last declared."""
+"""Inputs of a claim that was forecast to get no account when it was last declared."""
 
 _FOLLOWED_SECONDS: Final = 3.0
 _EVERY_SECONDS: Final = 0.2

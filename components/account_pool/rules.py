@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Final
 
 ANY: Final = "any"
-"""The cloud of a plan that leaves the choice to the one who asks."""
+"""Cloud of a plan that leaves the choice of the cloud to the request."""
 
 PLANS: Final[Mapping[str, str]] = {
     "alicloud": "alicloud",
@@ -32,7 +32,7 @@ PLANS: Final[Mapping[str, str]] = {
     "sap-converged-cloud": "openstack",
     "trial": ANY,
 }
-"""The plans of Kyma, each with its cloud (docs/compatibility.md)."""
+"""Plans of Kyma → their clouds (docs/compatibility.md)."""
 
 _HEAD = re.compile(r"(?P<plan>[^()]*)(?:\((?P<inputs>[^()]*)\))?")
 _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")

@@ -24,7 +24,7 @@ from components.errors import CredfleetError, NotAllowed, Unreachable, first_nam
 from components.http_answers import HttpOutcome
 
 _TAKEN_UP_SECONDS: Final = 20.0
-"""How long an API server may take to follow a changed admission policy; it looks once a second."""
+"""Longest time an API server takes to apply a changed admission policy; it checks once a second."""
 _EVERY_SECONDS: Final = 0.1
 
 

@@ -252,7 +252,7 @@ class HeldPart(ConfigModel):
 
 
 OF_CONSUMERS: Final = ("from", "labels", "plans", "rules", "protect")
-"""What a stack says that claims from the pool of another one."""
+"""Keys that a stack can set if it claims from the pool of another stack."""
 
 
 class AccountPool(ConfigModel):

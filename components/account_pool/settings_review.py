@@ -27,13 +27,13 @@ from components.labels import EU_ACCESS, HYPERSCALERS, hyperscaler_of
 from components.naming import GUID, config_path
 
 _ID_FORMS: Final = {"aws": r"(?<![0-9])[0-9]{12}(?![0-9])", "azure": GUID, "gcp": r"(?<=^projects/)[^/]+"}
-"""Cloud → the ids of its accounts, to be found in what has something around them as well.
+"""Cloud → pattern of its account ids, which also finds an id inside other text.
 
-One account has one spelling, and cannot be under two Secrets by two of them.
+An account has one spelling, so that two Secrets cannot hold it under two spellings.
 """
 
 _NUMBER: Final = re.compile(r"['=]?[-\d\s.,]{9,}'?")
-"""What was meant for twelve digits."""
+"""A number that was probably meant as twelve digits."""
 _ROUNDED: Final = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
 _LONGEST_ID: Final = 128
 
@@ -57,7 +57,7 @@ PROTECTED: Final = (
     "it is one of accountPool.protected, which are never given out",
     "leave the account out of the pool",
 )
-"""Why an account is not a member, and the fix."""
+"""Problem and fix for a member that is a protected account."""
 
 
 def review_pool(

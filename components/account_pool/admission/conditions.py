@@ -63,11 +63,11 @@ def has_any_key(part: ObjectPart, keys: Sequence[str]) -> str:
 
 
 CEL_NAME: Final = "(object == null ? oldObject : object).metadata.name"
-"""Unlike `request.name`, it is there when many are deleted at once."""
+"""Name of the object; unlike `request.name`, it is also set when a collection is deleted."""
 
 TEXT: Final = r'"(?:[^"\\]|\\.)*"'
 COMPARED: Final = 500
-"""How many entries are compared with each other; more are counted only, or the API server would give up."""
+"""Most entries that are compared. Of more, only the number is checked, or the API server would give up."""
 
 
 def json_form(entry: str) -> str:

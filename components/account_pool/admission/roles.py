@@ -41,7 +41,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
         )
     }
 )
-"""Claiming, reading, releasing and sweeping; cleaning; what operators decide. By their virtual verbs."""
+"""Rights by virtual verb: to claim, read, release and sweep; to clean; to make an operator's decisions."""
 
 
 def rights_to_clean(new_keys: Collection[str]) -> tuple[Right, ...]:

@@ -18,7 +18,7 @@ from components.documents import read_file
 
 VIRTUAL_GROUP: Final = "credfleet.io"
 VIRTUAL_RESOURCE: Final = "accounts"
-"""Objects that do not exist; rights on them do."""
+"""Resource of the virtual verbs: it has no objects, only rights on it exist."""
 
 
 class Verb(StrEnum):
@@ -166,7 +166,7 @@ class StateMachine:
 
 _FILE: Final = Path(__file__).with_name("transitions.yaml")
 PART: Final = "part-"
-"""How the names of fields begin that divide a pool; the table calls them `parts`."""
+"""Prefix of the names of the fields that partition a pool; transitions.yaml calls them `parts`."""
 
 
 @cache

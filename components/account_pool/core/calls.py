@@ -205,11 +205,11 @@ Answer: TypeAlias = Result | Pair | Told | None
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Yielded, Answer, T]
-"""A protocol operation with its outcome: yields calls and pauses, is sent answers."""
+"""Protocol operation: yields calls and pauses, receives their results, and returns the outcome."""
 
 PoolApi: TypeAlias = Callable[[Call], Result]
-"""One namespace of an API server: answers each call, and never raises for what a server or a network may do.
+"""One namespace of an API server: answers each call, and returns failures of the server or network.
 
-A write is answered with the object after it. CONFLICT: the name is taken, or the object changed since.
-ABSENT: there is no such object, or no namespace to create it in. EXPIRED: the cursor of a page is too old.
+A write returns the object after it. CONFLICT: the name is taken, or the object has changed since.
+ABSENT: the object does not exist, or its namespace does not. EXPIRED: the cursor of a page is too old.
 """

@@ -246,7 +246,7 @@ def _without(member: Member, *keys: str) -> Keys:
 
 _GIVEN_UP: Final = "decommissioned"
 _GIVEN_UP_REASON: Final = "decommissioned by an operator; never used again"
-"""Accounts given up before the state before was remembered are known by this reason."""
+"""Identifies accounts that were decommissioned before the previous state was recorded."""
 
 
 def fail_cleaning(member: Member, reason: str) -> Patch:

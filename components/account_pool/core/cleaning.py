@@ -170,7 +170,7 @@ class Wiped(StrEnum):
 
 
 Left: TypeAlias = tuple[Member, Wiped, Problem]
-"""A member that is not cleaned, and why."""
+"""A member that cleaning skips, and why."""
 
 
 def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:
@@ -215,7 +215,7 @@ def no_account(name: str, namespace: str) -> Misconfigured:
 
 
 Decision: TypeAlias = Callable[[str, Member], Patch]
-"""Returns what an operator makes of a member of the pool in a namespace; one of those of `changes.py`."""
+"""Returns the patch for an operator's decision about a member of a pool's namespace; see `changes.py`."""
 
 
 def decide(namespace: str, name: str, decision: Decision) -> Steps[Member]:

@@ -21,10 +21,10 @@ from components.errors import first_named, how_many
 from components.labels import EXPIRES_AT
 
 SEEN_AT: Final = "seenAt"
-"""In the metadata of an account: the Date of the answer that showed it."""
+"""Key added to the metadata of an account: the Date header of the response that contained it."""
 
 NOTICE: Final = "168h"
-"""How long before its end a key is told of, and given to no new holder, where a pool does not say so."""
+"""Default of `keyNotice`: how long before its end a key is reported, and assigned to no new holder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _PROTECTED: Final = "protected"
 _NEW_KEYS: Final = "newKeys"
 _LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
-"""The one key of the ConfigMap that claimers write."""
+"""The only key of the ConfigMap that claims write."""
 
 
 @dataclass(frozen=True, slots=True)

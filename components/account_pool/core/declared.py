@@ -106,7 +106,7 @@ class Declaration:
 KEEP_COPIES: Final = (
     "keep copies of them, set accountPool.allowDestroy: true and run `pulumi up`, then this again"
 )
-"""What to do about credentials that only the cluster has."""
+"""Fix for credentials that exist only in the cluster."""
 
 
 def list_new_twins(

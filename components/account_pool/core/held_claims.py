@@ -60,7 +60,7 @@ class Amendment:
     policy: Policy
     limit: int | None
     state: str | None = None
-    takes_over: bool = False  # as of a `ClaimRequest`
+    takes_over: bool = False  # see `ClaimRequest`
 
 
 def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[Claimed | None]:

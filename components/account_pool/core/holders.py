@@ -19,7 +19,7 @@ from components.account_pool.core.keys import CLEANING_TOKEN
 from components.account_pool.core.model import Member
 
 Look: TypeAlias = Callable[["Holder"], bool | None]
-"""Says whether a holder is alive; None where that cannot be seen here."""
+"""Returns whether a holder is alive; None if that cannot be determined here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from components.account_pool.core.model import Partition
 from components.documents import read_json
 
 WHOLE: Final = ""
-"""The scope of a hold of the whole pool."""
+"""Scope of a hold on the whole pool."""
 _DECLARED: Final = "declaredHolds"
 _OF_POOL: Final = "hold"
 _OF_PARTS: Final = "holds"

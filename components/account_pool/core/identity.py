@@ -26,7 +26,7 @@ def cloud_account(account_type: str, account_id: str) -> tuple[str, str]:
 
 
 BROUGHT_NAME: Final = "brought-"
-"""What names of brought accounts begin with, so that none is the name of one that a stack will declare."""
+"""Prefix of the names of brought accounts, so that they never equal the name of a declared account."""
 
 
 def brought_name(account_type: str, account_id: str) -> str:

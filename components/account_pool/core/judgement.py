@@ -21,8 +21,8 @@ from components.errors import Misconfigured
 from components.labels import SHARED, TENANT_NAME
 
 _KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined", "tenantName", "euAccess", "internal")
-"""What Kyma's own pools say of an account. In a pool that does not call its labels so, one that has it is of
-another pool or half-way from there, so it has no owner."""
+"""Labels of Kyma's own pools. If a pool does not use these label names, an account with such a label
+belongs to another pool or is half migrated, so it can be neither claimed nor cleaned."""
 
 
 class Verdict(StrEnum):
@@ -53,10 +53,10 @@ class Verdict(StrEnum):
 
 
 NONE_OF_TYPE: Final = "the pool has no account of this type"
-"""What is told in the place of counts where there is nothing to count."""
+"""Text in place of the counts if the pool has nothing to count."""
 
 BY_TIME: Final = frozenset({Verdict.RESTING, Verdict.EXPIRING})
-"""What has no owner, and is not given out until a time, or for one."""
+"""Verdicts of accounts without an owner that a time keeps unassigned: end of a rest, or of a key."""
 
 _TAKEN: Final = frozenset({Verdict.OWN, Verdict.FREE, Verdict.ROOM})
 

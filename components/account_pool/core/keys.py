@@ -16,7 +16,7 @@ POOL_RECORD: Final = f"{PREFIX}pool-record"
 POOL_QUOTA: Final = f"{PREFIX}pool-quota"
 INTERNAL: Final = f"{PREFIX}internal"
 UNSEALED: Final = f"{PREFIX}unsealed"
-"""On the namespace of a pool that may go."""
+"""Annotation of a pool's namespace that lifts the deletion guard."""
 
 CLAIM_TOKEN: Final = f"{PREFIX}claim-token"
 CLAIM_FORMER: Final = f"{PREFIX}claim-former"
@@ -44,7 +44,7 @@ REMEMBERED_ANNOTATIONS: Final = (
     STATE_BEFORE,
     CUT,
 )
-"""What an account may have from the start whose Secret was lost; `REMEMBERED` says that it is one."""
+"""Annotations that a recreated account can have from the start; `REMEMBERED` marks such an account."""
 
 KEY_PHASE: Final = f"{PREFIX}key-phase"
 KEY_OPERATION: Final = f"{PREFIX}key-operation"

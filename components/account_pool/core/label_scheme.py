@@ -26,15 +26,15 @@ NAMED: Final[Mapping[str, str]] = {
     "euAccess": EU_ACCESS,
     "internal": INTERNAL,
 }
-"""The labels that can have another name in a pool: what they are called in settings → their own key."""
+"""Labels that a pool can rename: name in the settings → the label's own key."""
 
 DIRTY: Final = "dirty"
-"""What the settings call the label that says `true` on a dirty account; credfleet has a state instead."""
+"""Name in the settings of the label that is `true` on a dirty account; credfleet itself uses a state."""
 
 _FLAGS: Final = frozenset({SHARED, EU_ACCESS, INTERNAL})
 _TRUE: Final = "true"
 _STATE: Final = "<state>"
-"""In place of the key of the state, where no other key is to be put beside it."""
+"""Placeholder for the key of the state where the key of the dirty label must not be added."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ JsonObject: TypeAlias = dict[str, Any]
 _TYPE = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?")
 
 EVACUATING: Final = "leaving"
-"""What a quarantined account says of itself that its holders are to leave."""
+"""Value of STATE_BEFORE on a quarantined account whose holders must move to another account."""
 
 
 class State(StrEnum):
@@ -174,7 +174,7 @@ def list_data_writes(managed: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 WRITERS_OF_STACKS: Final = ("pulumi", "credfleet-projection")
-"""How the names begin under which an update writes Secrets."""
+"""Prefixes of the field managers under which updates write Secrets."""
 
 
 def _texts(value: Any) -> dict[str, str]:

@@ -16,7 +16,7 @@ from components.documents import read_json
 from components.errors import Misconfigured
 
 OTHER_KEY: Final = ".other-key"
-"""What the Secret beside an account is called after it."""
+"""Suffix of the name of an account's second Secret, which stores both keys."""
 
 
 _FIRST, _SECOND = "first", "second"

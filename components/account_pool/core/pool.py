@@ -41,16 +41,16 @@ CLAIMS: Final = "credfleet-claims"
 CLEANER: Final = "credfleet-cleaner"
 OPERATOR: Final = "credfleet-operator"
 ROTATION: Final = "credfleet-rotation"
-"""Field managers: under which name the API server books what claimers, cleaners, … write."""
+"""Field managers under which claims, cleaners, operators and rotations write."""
 
 SECONDS: Final = 60.0
 _OPENING_SECONDS: Final = 10.0
 _LOOKING_SECONDS: Final = 30.0
 
 _HOLD_SECONDS: Final = 1.0
-"""How long a process goes by what the pool said of a hold and of its consumers."""
+"""How long a process caches the hold and the consumers of the pool."""
 _TWINS_SECONDS: Final = 10.0
-"""How long a process goes by which Secrets were one account."""
+"""How long a process caches which Secrets belong to the same account."""
 
 T = TypeVar("T")
 Take: TypeAlias = Callable[[ClaimRequest, Begin, Choose], Steps[Claimed]]

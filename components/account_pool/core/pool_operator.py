@@ -43,7 +43,7 @@ from components.http_answers import FIRST_ANSWER_SECONDS
 
 _LONG_SECONDS: Final = 600.0
 _WAKING_SECONDS: Final = 1.0
-"""How long a wait in a thread lasts at most before a Ctrl-C is seen."""
+"""Interval at which a wait for a thread wakes to notice Ctrl-C."""
 
 T = TypeVar("T")
 Wipe: TypeAlias = Callable[[Member], str | None]

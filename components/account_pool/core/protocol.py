@@ -41,8 +41,8 @@ from components.errors import (
 )
 
 Begin: TypeAlias = Callable[[ClaimRequest], Steps[tuple[Record | None, Consumer | None]]]
-"""Reads the record of a claim, and which consumer claims where the pool names some; raises where the holder
-is not in it and the pool takes no new claims of its."""
+"""Reads the record of a claim, and its consumer if the pool lists consumers. Raises if the holder is not in
+the record and the pool accepts no new claims from it."""
 
 
 def _begin(wanted: ClaimRequest) -> Steps[tuple[Record | None, Consumer | None]]:

@@ -28,7 +28,7 @@ from components.labels import HYPERSCALER_TYPE
 
 ENTERED: Final = "entered"
 COUNTED_IN: Final = "countedIn"
-"""The keys that claims write: the records, and the uid of the ConfigMap in which they were counted."""
+"""Keys that claims write: the counted records, and the uid of the ConfigMap in which they were counted."""
 
 
 def quota_name(consumer: str, account_type: str) -> str:

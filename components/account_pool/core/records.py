@@ -19,7 +19,7 @@ from components.errors import Misconfigured
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 NO_MEMBER: Final = "-"
-"""What a record has for the uid of its account before it is bound; a pool's policy refuses it empty."""
+"""Uid of the account in a record that is not bound yet; the admission policy rejects an empty uid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from components.errors import NotAllowed
 from components.projection.model import PROJECTED_BY
 
 _TRIES: Final = 40
-"""How often a key is tried that must work already, or no longer: clouds take a while."""
+"""How often a key is tested until it works, or stops working: clouds apply such changes late."""
 
 
 def key_digest(data: Mapping[str, str], uid: str) -> str:

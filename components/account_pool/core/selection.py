@@ -26,7 +26,7 @@ from components.account_pool.core.records import Record
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 Choose: TypeAlias = Callable[[ClaimRequest, list[JsonObject]], Member | None]
-"""Takes from members in the order of a claim the one that it tries next, and all before it."""
+"""Removes from members, in the order of a claim, those up to the one to try next, and returns that one."""
 
 RECORDS = f"{POOL_RECORD}=true"
 MEMBERS = HYPERSCALER_TYPE

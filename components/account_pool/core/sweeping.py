@@ -38,7 +38,7 @@ from components.account_pool.core.tokens import Token
 from components.errors import Misconfigured, Problem
 
 FREED_UNASKED = 5
-"""How many members a sweep frees without a confirmation: more look like a restored backup."""
+"""Members that a sweep frees without a confirmation; more suggest a restored backup."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
 from components.account_pool.core.tokens import Token
 
 NONE_FREE: Final = "expected to find none free"
-"""How the text of a claim begins that can expect no account."""
+"""Start of the forecast of a claim for which no account will be free."""
 
 
 class ForecastKind(StrEnum):

@@ -20,7 +20,7 @@ from components.account_pool.forecast.claims import ClaimForecast, ForecastKind,
 _SEPARATOR: Final = "~"
 
 _Place: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str]
-"""A slot with its tenant, and the part of the pool it is in: the same name in two parts is two slots."""
+"""Tenant, account type, partition and slot: the same slot name in two partitions is two slots."""
 
 
 def slot_of(slot: str, generation: int) -> str:

@@ -25,9 +25,9 @@ Claim: TypeAlias = tuple[str, str]
 """Tenant and slot."""
 
 ForecastInput: TypeAlias = Mapping[str, Any]
-"""What one claim can expect, as its input. generation: of its slot, in which it has or gets its account.
+"""Forecast of one claim, as an input. generation: of its slot, in which it has or gets its account.
 
-skipped: why it gets none, and the update goes on without it; doomed: why the update will fail at it.
+skipped: why the update will skip the claim; doomed: why the update will fail at it.
 """
 
 _REFUSED: Final = "expected to be refused: "

@@ -13,7 +13,7 @@ from components import errors
 from components.account_pool.forecast.claims import NONE_FREE, ClaimForecast
 
 SKIPPED: Final = "Skipped"
-"""Phase of a claim that could not be served, and has no account yet."""
+"""Phase of a claim that was skipped and has no account yet."""
 
 SKIPS: Final[Mapping[type[errors.PoolError], bool]] = {
     errors.Exhausted: True,
@@ -26,10 +26,10 @@ SKIPS: Final[Mapping[type[errors.PoolError], bool]] = {
     errors.Restored: False,  # every claim looks dead
     errors.Unreachable: False,  # the result of the claim is unknown
 }
-"""Every error of a pool: whether it skips the one claim, or fails the update."""
+"""Error of a pool → whether it skips the claim; otherwise it fails the update."""
 
 LEFT_TO_OTHERS: Final = frozenset({errors.Exhausted.CODE, errors.QuotaReached.CODE})
-"""Codes of claims that are skipped because other claims of the same run get what is free."""
+"""Codes of claims that are skipped because other claims of the same run get the free accounts."""
 
 
 def skips(refusal: type[errors.PoolError] | None, *, required: bool) -> bool:
