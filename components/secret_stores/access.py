@@ -19,7 +19,7 @@ from components.secret_stores.referent import selectors
 from components.secret_stores.registry import ProviderKind
 
 _LONGEST: Final = 80
-"""Characters of a field that are shown; what is longer is a certificate, or a document."""
+"""Longest field value that is shown, in characters; longer ones are certificates or documents."""
 
 
 @dataclass(frozen=True, slots=True)

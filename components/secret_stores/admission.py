@@ -37,7 +37,7 @@ from components.secret_stores.registry import ProviderKind, RefRegister
 Model = TypeVar("Model", bound=BaseModel)
 
 CONTROLLER: Final = "credfleet"
-"""The class of stores that the direct back end serves, besides those without a class."""
+"""Class of the stores that the direct back end serves; it also serves stores without a class."""
 
 
 class Purpose(StrEnum):

@@ -13,7 +13,7 @@ from components.naming import is_label_key, is_label_value, tenant_label
 from components.secret_stores.model import Condition, LabelSelector, Requirement
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
-"""The label by which conditions know a namespace's name."""
+"""Label that holds the name of a namespace."""
 
 
 def namespace_labels(tenants: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:

@@ -20,7 +20,7 @@ from components.secret_stores.stack_cluster import StackCluster
 T = TypeVar("T")
 
 MAX_AGE: Final = 300.0
-"""Seconds a client is used: then a rotated credential is read again, and no token it was made with ends."""
+"""Maximum age of a client in seconds: rotated credentials are read again, and its tokens do not expire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class Clients:
 
 
 CLIENTS: Final = Clients()
-"""The clients of this process, for all its dynamic providers; abandoned with it."""
+"""Clients of this process, shared by its dynamic providers."""
 
 _PASSING: Final = frozenset({"unreachable", "not-allowed"})
-"""What a moment may fix: a right that was granted just now takes the API server a moment to know."""
+"""Errors that can pass by themselves: an API server applies a new right only after a moment."""
 
 _RETRIES: Final = 3
 _INTERVAL: Final = "500ms"

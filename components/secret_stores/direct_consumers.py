@@ -44,7 +44,7 @@ Properties = Mapping[str, Any]
 _KIND: Final = "ExternalSecret"
 _ATTEMPTS: Final = 5
 _STACKS: Final = "pulumi"
-"""How the names begin under which stacks write objects."""
+"""Prefix of the field managers under which stacks write objects."""
 
 
 class DirectRead:

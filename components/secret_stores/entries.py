@@ -39,7 +39,7 @@ from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 from components.secret_stores.templates import VALUE, is_template
 
 Named: TypeAlias = Callable[[str], Any]
-"""Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
+"""Returns the Secret name of an account, given as `tenant/slot`: a string or an output."""
 
 
 class _Named(ConfigModel):
@@ -233,7 +233,7 @@ _DEMANDED: Final = {
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
-"""Type → the keys of its Secrets (`ValidateSecret` of Kubernetes); it knows no other type of its prefix."""
+"""Type → keys that Kubernetes requires (`ValidateSecret`). It defines no other type with this prefix."""
 
 _UNKNOWN: Final = "Kubernetes has no such type, or makes its Secrets itself", f"use {', '.join(_DEMANDED)}"
 

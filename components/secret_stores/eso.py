@@ -59,10 +59,10 @@ V1: Final = "external-secrets.io/v1"
 V1ALPHA1: Final = "external-secrets.io/v1alpha1"
 
 PROVIDER: Final = f"{PREFIX}provider"
-"""Annotation of a store: the provider object that is written into it, as `Kind/namespace/name`."""
+"""Annotation of a store: the provider object whose spec it contains, as `Kind/namespace/name`."""
 
 _OPAQUE: Final = {"engineVersion": "v2", "mergePolicy": "Replace", "type": "Opaque"}
-"""Of the Secret a push is from only the value is handed on, not what that Secret is."""
+"""Template of a push that copies only the value of the source Secret, not its type."""
 
 
 def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Manifest:

@@ -24,7 +24,7 @@ from components.secret_stores.templates import VALUE
 
 JsonObject: TypeAlias = Mapping[str, Any]
 Look: TypeAlias = Callable[[Collection[str]], Mapping[str, JsonObject]]
-"""Returns the objects of these names, as far as they are there."""
+"""Returns those of the named objects that exist."""
 
 UNSEEN: Final = "External Secrets Operator has not looked at it"
 OUTDATED: Final = "External Secrets Operator has not looked at it since it was changed"
@@ -33,10 +33,10 @@ HOLLOW: Final = (
 )
 
 LIFE_SECONDS: Final = 10.0
-"""How long a sign is waited for that anybody reconciles at all."""
+"""How long to wait for a sign that any controller reconciles."""
 
 _RETAINED: Final = "secret retained due to DeletionPolicy=Retain"
-"""What ESO says of a read that is Ready and gathered nothing."""
+"""ESO's message for a read that is Ready but found no values."""
 
 _EVERY_SECONDS: Final = 1.0
 _PLURALS: Final = {
@@ -110,7 +110,7 @@ _GROUP: Final = "external-secrets.io/"
 _KIND: Final = "ExternalSecret"
 
 MARKS: Final = ("reconcile.external-secrets.io/created-by", "reconcile.external-secrets.io/managed")
-"""Labels by which ESO knows the Secrets it makes."""
+"""Labels that ESO sets on the Secrets it creates."""
 
 
 def maker(secret: Mapping[str, Any]) -> str | None:
@@ -122,7 +122,7 @@ def maker(secret: Mapping[str, Any]) -> str | None:
 
 
 _UNWRITTEN: Final = ": could not update secret"
-"""What ESO says of a Secret that the API server refused; by then it has the values."""
+"""End of ESO's message for a Secret that the API server rejected; by then ESO has the values."""
 
 
 def recast(found: Mapping[str, JsonObject], cluster: str | None) -> Mapping[str, JsonObject]:

@@ -14,7 +14,7 @@ from components.secret_stores.delivery import EsoDelivery, EsoDeliveryArgs
 
 _ABSENT: Final = "the cluster does not serve {}: install External Secrets Operator, then update again"
 _REMOVAL: Final = "2m"
-"""How long a removal waits for who finishes it: without ESO its finalizers stay, and the error names them."""
+"""Timeout of a deletion: without ESO, the finalizers stay, and the error names them."""
 
 _STORELESS: Final = "the store it names is left out"
 
@@ -40,7 +40,7 @@ class EsoObject:
     needs: Sequence[str] = ()
     after: Sequence[pulumi.Resource] = ()
     waits: pulumi.Input[str] = ""
-    type: str | None = None  # of its Secret
+    type: str | None = None  # type of its Secret
 
     @property
     def served_as(self) -> str:

@@ -41,7 +41,7 @@ class Scope(StrEnum):
 
 
 WRITTEN: Final = (Scope.ANY, Scope.LOGIN, Scope.OWN)
-"""When a demand holds of what this program writes for ESO."""
+"""Scopes in which a requirement applies to what this program writes for ESO."""
 
 
 def unmet(key: str, spec: Mapping[str, Any], *scopes: Scope) -> Iterator[Problem]:

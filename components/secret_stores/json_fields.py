@@ -15,7 +15,7 @@ from typing import Any, Final
 from components.go_json import without_surrogates
 
 _PATH_MARK: Final = re.compile(r"[!-,./;-@\[-^`{-~]")
-"""What gjson's `Escape` escapes in a part of a path."""
+"""Characters of a path component that gjson's `Escape` escapes."""
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _WHOLE_NUMBER: Final = re.compile(r"-?[0-9]+")
@@ -64,7 +64,7 @@ def _refuse(constant: str) -> Any:
 
 
 _DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
-"""Checks, and tells where a value ends; a number of any length is as it is written."""
+"""Validates JSON and finds the end of a value; a number of any length stays as written."""
 
 
 def _valid(content: bytes) -> str | None:

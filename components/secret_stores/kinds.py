@@ -25,7 +25,7 @@ from components.secret_stores.spec_faults import (
 from components.secret_stores.specs import FakeSpec, GcpSecretManagerSpec, KubernetesSpec
 
 KINDS: Final = RefRegister()
-"""The register of this process; a stack's own kinds join it by `@KINDS.register(…)`."""
+"""Register of this process; a stack adds its own kinds with `@KINDS.register(…)`."""
 
 _register = partial(KINDS.register, module=__name__)
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from components.secret_stores.stack_cluster import StackCluster
 
 _OWN: Final = re.compile(r"(https://)?kubernetes\.default(\.svc(\.cluster\.local)?)?(:443)?/?", re.IGNORECASE)
-"""What leads to the API server of the cluster it is said in."""
+"""Addresses of the API server of the cluster in which they are used."""
 
 _HTTPS: Final = "https://"
 ROOT_CA: Final = CaSelector(type="ConfigMap", name="kube-root-ca.crt", key="ca.crt")
-"""Where Kubernetes puts the certificates of its API server, in every namespace."""
+"""ConfigMap with the CA certificate of the API server, which Kubernetes creates in every namespace."""
 
 _ANY_NAMESPACE: Final = "default"
 

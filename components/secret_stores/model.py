@@ -29,7 +29,7 @@ from components.errors import Problem
 from components.naming import is_data_key, is_namespace
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
-"""The fix of what is wrong with a document in a way that has no words of ours."""
+"""Fix for a problem in a document that credfleet has no message of its own for."""
 
 
 def as_document(part: ConfigModel) -> dict[str, Any]:

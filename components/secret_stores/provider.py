@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from components.secret_stores.direct_consumers import DirectPush, DirectRead
 
 _LOGIN: Final = frozenset({"auth", "authRef", "authSecretRef", "serviceAccountRef", "caProvider", "caBundle"})
-"""Fields of providers' specs that say who asks, not where."""
+"""Fields of provider specs that define who logs in, not where."""
 
 _MOMENTARY: Final = frozenset({"unreachable", "not-allowed"})
-"""What a preview does not fail on: the update says it, if it lasts."""
+"""Errors that do not fail a preview; if they persist, the update reports them."""
 
 
 class _StoreProvider(FollowingProvider):

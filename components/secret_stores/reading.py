@@ -19,7 +19,7 @@ from components.secret_stores.gathering import as_keys, decode
 from components.secret_stores.templates import render
 
 STORE: Final = "STORE"
-"""Namespace of what is not a Secret; none of the cluster's is called so."""
+"""Namespace of a source that is not a Secret; no namespace in a cluster has this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

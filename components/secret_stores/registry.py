@@ -24,7 +24,7 @@ CLUSTER_GROUP: Final = f"cluster.{GROUP}"
 VERSION: Final = "v1alpha1"
 
 _OWN: Final = "components.secret_stores.kinds"
-"""Where this project's own kinds are registered, which have ESO's specs."""
+"""Module that registers this project's own kinds, which have ESO's specs."""
 
 Spec = TypeVar("Spec", bound=ProviderSpec)
 
@@ -38,11 +38,11 @@ class Maintenance(StrEnum):
 
 
 NameFaults: TypeAlias = Callable[[str, str | None, str | None], Iterable[tuple[str, str]]]
-"""Finds what a kind has nothing of: of a key, its property and its version; problem and fix."""
+"""Finds what a kind does not support in a key, its property and its version; yields problem and fix."""
 
 
 SpecForEso: TypeAlias = Callable[[Any, bool], ProviderSpec]
-"""Returns a spec as External Secrets Operator is given it; told whether it is in a ClusterSecretStore."""
+"""Returns the spec for External Secrets Operator. The flag: whether it is in a ClusterSecretStore."""
 
 
 @dataclass(frozen=True, slots=True)

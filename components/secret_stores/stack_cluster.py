@@ -18,7 +18,7 @@ _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1
 _MANAGER: Final = "credfleet-stores"
 
 TOKEN_SECONDS: Final = 600
-"""The shortest life the API server gives a token."""
+"""Shortest lifetime of a token that the API server allows."""
 
 
 class StackCluster:

@@ -14,7 +14,7 @@ from components.errors import StoreError
 
 _VALUE: Final = r"(?:\s*(?<!\{)\{\{-(?=\s)|(?<!\{)\{\{)\s*\.([A-Za-z_]\w*)\s*(?:(?<=\s)-\}\}\s*|\}\})"
 VALUE: Final = re.compile(_VALUE.replace(r"\s", r"[ \t\r\n]"), re.ASCII)
-"""Where a text has a value, and the key of that."""
+"""Reference to a value in a template; group 1 is the key of the value."""
 
 
 def is_template(text: str) -> bool:

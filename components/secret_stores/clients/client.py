@@ -125,7 +125,7 @@ class ClientRequest:
 ClientFactory: TypeAlias = Callable[[ClientRequest], SecretsClient]
 
 SpecLimits: TypeAlias = Callable[[Any], "Iterable[Problem]"]
-"""Finds what of a kind's spec its client does not do, before anybody is asked."""
+"""Finds problems in the spec of a kind, before any network call."""
 
 
 def property_of(content: bytes, name: str | None, place: str) -> bytes:

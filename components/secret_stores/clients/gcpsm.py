@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from components.secret_stores.specs import GcpAuth, GcpSecretManagerSpec
 
 PUSHED_BY: Final = "credfleet-pushed-by"
-"""Label of a secret that a push made: a digest of its owner, for Google's labels take no slashes."""
+"""Label of a pushed secret: a digest of its owner, because Google's labels allow no slashes."""
 
 _TOKENS: Final = "https://oauth2.googleapis.com/token"
-"""Where keys are traded for tokens, whatever a key itself says: it comes from the writer of the Secret."""
+"""Endpoint for tokens, whatever endpoint a key names: the writer of the Secret controls the key."""
 
 _PATIENCE: Final = Patience(in_all=10.0)
-"""Short, because the store's retrySettings repeat it further."""
+"""Short, because the store's retrySettings add more retries."""
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from components.secret_stores.stack_cluster import StackCluster
 
 PUSHED_BY: Final = f"{PREFIX}pushed-by"
-"""Annotation of a Secret that a push wrote; without it a Secret is another owner's and never touched."""
+"""Annotation of a Secret that a push wrote. Without it, a Secret has another owner and is never changed."""
 
 
 class KubernetesClient(KubernetesSecrets, GatheringClient):
