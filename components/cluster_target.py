@@ -32,7 +32,7 @@ _SIGN_IN: Final[Mapping[str, str]] = {
     "aws-iam-authenticator": "aws sso login",
     "kubelogin": "az login",
 }
-"""Plugin for credentials → the command with which a person signs in again."""
+"""Credential plugin → the command with which a user signs in again."""
 
 _PARTS: Final = ("contexts", "clusters", "users")
 

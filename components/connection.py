@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 in_pod = cluster_target.in_pod  # former name, kept for one release
 
 RECORDED: Final = "CREDFLEET_RECORDED_CLUSTER"
-"""Names, in the environment of a process that asks no server, the file of what was answered once."""
+"""Variable that names a file of recorded answers; the process reads it instead of calling a server."""
 
 _KEPT: Final = (
     "name",
@@ -42,20 +42,20 @@ _KEPT: Final = (
     "labels",
 )
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which kubectl keeps whole objects, Secrets too."""
+"""Annotation in which kubectl stores whole objects, including Secrets."""
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
 CONNECTIONS: Final = 64
 MERGE_PATCH: Final = "application/merge-patch+json"
 DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
-"""What a refusal names that was an admission policy's; the API server follows a changed one a second late."""
+"""Text in a denial by an admission policy. The API server applies a changed policy about a second late."""
 _TERMINATING: Final = "NamespaceTerminating"
 _UNAUTHENTICATED: Final = 401
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
-"""How long a token is used before the client is asked for it again, which costs as much as half a call.
-The client itself renews one minute before it expires."""
+"""How long a token is reused. Asking the client for one costs half as much as a call.
+The client itself renews its token one minute before it expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Connection:
     """
 
     server: str = ""
-    """The address of the API server."""
+    """Address of the API server."""
 
     def __init__(self, client: ApiClient, sign_in: Callable[[], str] | None = None) -> None:
         self._client, self._sign_in = client, sign_in

@@ -23,13 +23,13 @@ MOST_BYTES: Final = 16 * 1024 * 1024
 DEEPEST: Final = 100
 DEEPEST_JSON: Final = 200
 MOST_REPEATED: Final = 10_000
-"""Nodes that aliases may repeat in one document: an editor's hand needs few, a bomb of aliases billions."""
+"""Nodes that aliases can repeat in one document: a written file needs few, an alias bomb has billions."""
 
 Step: TypeAlias = str | int
 _Part: TypeAlias = tuple[Any, int]
-"""A value, and of how many parts it is."""
+"""A value, and the number of its nodes."""
 _Marks: TypeAlias = dict[Step, tuple[int, int]]
-"""Where each entry of a map or list begins: line and column."""
+"""Key or index of each entry of a map or list → line and column where it begins."""
 
 
 class Mark(NamedTuple):
@@ -109,9 +109,9 @@ class Document:
     data: Any
     mark: Mark
     _marks: Mapping[int, _Marks] = field(default_factory=dict[int, _Marks])
-    """By the identity of a map or list in `data`."""
+    """By the `id()` of a map or list in `data`."""
     respelt: Sequence[Sequence[Step]] = ()
-    """Where whole numbers stand that are not written in digits alone, such as 1_000 and 2.0."""
+    """Paths of integers with characters other than digits, such as 1_000 and 2.0."""
 
     def at(self, path: Sequence[Step]) -> Mark:
         """Return the position of the entry at a path, or of the innermost existing entry around it."""
@@ -213,7 +213,7 @@ class _Reading:
     marks: dict[int, _Marks] = field(default_factory=dict[int, _Marks])
     respelt: list[Sequence[Step]] = field(default_factory=list[Sequence[Step]])
     _anchors: dict[str, _Part] = field(default_factory=dict[str, "_Part"])
-    """An anchor whose map or list is not read to its end has a size of 0."""
+    """The size of an anchor is 0 until its map or list is completely read."""
     _repeated: int = 0
 
     def mark(self, event: Any) -> Mark:
@@ -446,7 +446,7 @@ _TOLD: Final = (
     ),
     (r"document start|<stream|directive|%", "the document ended before here", "remove what follows, or ---"),
 )
-"""What the parser says → problem and fix."""
+"""Pattern of the parser's message → problem and fix."""
 
 
 def _told(error: Any, text: str, file: str) -> Unreadable:

@@ -63,24 +63,24 @@ NUMBER: Final[Mapping[str, bool]] = {"number": True}
 WARNING: Final = "warning: "
 
 INCARNATION: Final = "incarnation"
-"""The output that tells a resource from the one that takes its place: each has an incarnation of its own."""
+"""Output that distinguishes a resource from its replacement: each gets a new incarnation."""
 
 PREVIEW: Final = "__preview"
-"""Of what a program passes: it is a preview, in which alone a check may fail."""
+"""Input set by the program in a preview: only then can a check fail."""
 
 _REFUSED: Final = "__refused"
-"""Of inputs that were checked: why there is neither a create nor an update. Plans pass over such keys."""
+"""Key of checked inputs: why create and update fail. `diff` must ignore such keys."""
 
 FORESEEN: Final = "__foreseen"
-"""Of inputs that were checked, in a preview alone: what it foresees. A plan has to pass over this key too."""
+"""Key of checked inputs, only in a preview: what the preview expects. `diff` must ignore this key too."""
 
 IN_PREVIEW: Final[Mapping[str, str]] = {"checked": FORESEEN}
 
 _HOLDERS: Final = frozenset({"holder", "owner"})
-"""The inputs that say in whose name something is held."""
+"""Inputs that name the holder."""
 
 _NAMES: Final = _HOLDERS | {"tenant", "slot"}
-"""The inputs that say what something is called: another name is no other resource if `previously` has it."""
+"""Inputs that name the resource. A renamed one stays the same resource if `previously` has the old name."""
 
 
 def without_traceback(method: Callable[P, T]) -> Callable[P, T]:
@@ -320,7 +320,7 @@ class DynamicProvider(ResourceProvider):
 
 
 _MISSING: Final = ("absent", "keys-missing")
-"""Codes of what a source was seen to lack."""
+"""Codes of errors about a source that does not exist or lacks keys."""
 
 
 class FollowingProvider(DynamicProvider):

@@ -26,7 +26,7 @@ _INTEGER = re.compile(r"-?[0-9]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_ENDS: Final = {ord(each): f"\\u{ord(each):04x}" for each in "\u2028\u2029"}
 _OF_HTML: Final = {ord(each): f"\\u{ord(each):04x}" for each in "&<>"} | _LINE_ENDS
-"""What Go escapes in texts beside what Python does, with and without `SetEscapeHTML`."""
+"""Characters of strings that Go escapes and Python does not, with and without `SetEscapeHTML`."""
 
 
 class Numbers(StrEnum):

@@ -39,11 +39,11 @@ FIRST_PAUSE_SECONDS: Final = 0.005
 LONGEST_PAUSE_SECONDS: Final = 1.0
 
 PATIENCE_SECONDS: Final = 30.0
-"""How long a server is waited for that has answered before."""
+"""How long to retry a server that has answered before."""
 FIRST_ANSWER_SECONDS: Final = 2.0
-"""How long one is waited for that has never answered: a wrong address, or one that is down."""
+"""How long to retry a server that has never answered: its address might be wrong, or it is down."""
 LONGEST_WISH_SECONDS: Final = 10.0
-"""How long a server may ask to be left alone (Retry-After)."""
+"""Longest wait that a server can request with Retry-After."""
 
 
 def jitter(attempt: int) -> float:

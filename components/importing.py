@@ -10,4 +10,4 @@ from threading import RLock
 from typing import Final
 
 IMPORT_LOCK: Final = RLock()
-"""Held while a client is imported."""
+"""Held during the import of a client library."""

@@ -28,10 +28,10 @@ RELIED_ON: Final = (
     "enableServerSideApply",
     "upsertExistingObjects",
 )
-"""Options without which accounts are replaced, or objects of others taken over and deleted later."""
+"""Options without which accounts are replaced, or other owners' objects are taken over and later deleted."""
 
 ACCEPTED: Final = "CREDFLEET_ACCEPT_PROVIDER_WITHOUT"
-"""Variable: the missing options, comma-separated, with which the program goes on all the same."""
+"""Variable with the missing options, comma-separated, without which the program still runs."""
 
 _PLUGIN: Final = "pulumi-resource-kubernetes"
 _ATTACHED: Final = "PULUMI_DEBUG_PROVIDERS"

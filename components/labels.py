@@ -17,15 +17,15 @@ SHARED: Final = f"{PREFIX}shared"
 TENANT: Final = f"{PREFIX}tenant"
 ACCOUNT_ID: Final = f"{PREFIX}account-id"
 EXPIRES_AT: Final = f"{PREFIX}expires-at"
-"""Says when the key of an account ends."""
+"""Annotation with the time at which the key of an account expires."""
 BRING_YOUR_OWN: Final = f"{PREFIX}bring-your-own"
-"""Says `true` on an account that came with its tenant: the only ones declared with an owner."""
+"""`true` on an account that came with its tenant. Only such accounts are declared with an owner."""
 
 ASO_CREDENTIAL: Final = "aso-credential"
-"""Name of the Secret Azure Service Operator takes for a namespace by itself."""
+"""Name of the Secret that Azure Service Operator uses by default for a namespace."""
 
 HYPERSCALERS: Final = ("alicloud", "aws", "azure", "gcp", "gdch", "openstack")
-"""The clouds a pool may hold accounts of; a type is one of them, or one with `_<region>` suffixes."""
+"""Clouds of accounts in a pool. An account type is one of them, with or without `_<region>` suffixes."""
 
 
 def hyperscaler_of(pool_type: str) -> str | None:

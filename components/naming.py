@@ -12,30 +12,30 @@ from collections.abc import Callable
 from typing import Final
 
 NAMESPACE_LIMIT: Final = 63
-"""Characters of a Kubernetes namespace: a DNS label, RFC 1123."""
+"""Maximum length of a Kubernetes namespace: a DNS label, RFC 1123."""
 
 OBJECT_NAME_LIMIT: Final = 253
-"""Characters of a Secret's or ConfigMap's name: a DNS subdomain, RFC 1123."""
+"""Maximum length of the name of a Secret or ConfigMap: a DNS subdomain, RFC 1123."""
 
 LABEL_VALUE_LIMIT: Final = 63
-"""Characters of a label's value, and of the part of a label's key behind its prefix."""
+"""Maximum length of a label value, and of a label key after its prefix."""
 
 GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-"""A GUID in either case, as a pattern."""
+"""Pattern of a GUID in upper or lower case."""
 
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]+")
 _ENCODED: Final = "enc-"
 
 STACK_HOLDER: Final = "pulumi"
-"""What the id of a holder begins with that is a stack."""
+"""Prefix of the ID of a holder that is a stack."""
 _STACK: Final = re.compile(rf"({STACK_HOLDER}/[^/]+/[^/]+)/([^/]+)/(.+)")
-"""The id of a holder, with its stack in the middle."""
+"""ID of a holder; the second group is its stack."""
 HELD_AS: Final = "heldAs"
-"""The key of the configuration that names the stack under whose name another one holds."""
+"""Configuration key with the stack name that is used in holder IDs instead of the current stack's."""
 
 TENANT_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 TENANT_NAMESPACE_END: Final = "-namespace"
-"""Type of the resource of a tenant's namespace, and how its logical name ends, after the tenant's."""
+"""Type of a tenant's namespace resource, and the suffix of its logical name after the tenant's name."""
 
 
 def matching(form: str, most: int = sys.maxsize) -> Callable[[str], bool]:
@@ -45,23 +45,23 @@ def matching(form: str, most: int = sys.maxsize) -> Callable[[str], bool]:
 
 
 is_guid: Final = matching(GUID)
-"""Whether a text is a GUID and nothing else."""
+"""Whether the whole string is a GUID."""
 is_gcp_project: Final = matching("([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
-"""Whether it can be the id of a project of Google Cloud, of a domain as well (`example.com:project`)."""
+"""Whether the string is a valid Google Cloud project ID, also within a domain (`example.com:project`)."""
 is_gcp_region: Final = matching(
     r"(africa|asia|australia|europe|me|northamerica|southamerica|us)"
     r"-(north|south|east|west|central|(north|south)(east|west))[1-9][0-9]?"
 )
-"""Whether it can be a region of Google Cloud: no zone, no multi-region, and no other cloud's."""
+"""Whether the string can be a region of Google Cloud, not a zone, multi-region, or another cloud's region."""
 _DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 is_namespace: Final = matching(_DNS_LABEL, NAMESPACE_LIMIT)
-"""Whether Kubernetes takes the text as the name of a namespace."""
+"""Whether the string is a valid name of a namespace."""
 is_object_name: Final = matching(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*", OBJECT_NAME_LIMIT)
-"""Whether Kubernetes takes the text as the name of a Secret or ConfigMap."""
+"""Whether the string is a valid name of a Secret or ConfigMap."""
 is_label_value: Final = matching("[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", LABEL_VALUE_LIMIT)
-"""Whether Kubernetes takes the text as a label's value; the empty value is not one of ours."""
+"""Whether the string is a valid label value; unlike in Kubernetes, it must not be empty."""
 is_data_key: Final = matching(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+", OBJECT_NAME_LIMIT)
-"""Whether Kubernetes takes the text as a key of a Secret's `data`."""
+"""Whether the string is a valid key of a Secret's `data`."""
 
 
 def is_label_key(text: str) -> bool:

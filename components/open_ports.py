@@ -20,7 +20,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "azure-native:metadataHost": "ARM_METADATA_HOSTNAME",
     HYPERFLEET: "HYPERFLEET_API_URL",
 }
-"""Key of a stack's file → the variable that has the address where the file leaves the port open."""
+"""Key of a stack file → the variable with the address to use if the file has port 0."""
 
 
 def leaves_port_open(address: str) -> bool:

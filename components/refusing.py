@@ -28,7 +28,7 @@ def refusing(name: str, refuse: Callable[[pulumi.ResourceHookArgs], None]) -> pu
 
 
 _SELF_MANAGED: Final = "organization"
-"""The only organization of backends that are files and buckets."""
+"""The only organization of file and bucket backends."""
 
 
 @dataclass(frozen=True, slots=True)

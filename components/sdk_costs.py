@@ -20,7 +20,7 @@ from pulumi.runtime.settings import SETTINGS
 
 _STACK_TRACE: Final = "_get_stack_trace"
 _IS_DEBUGGED: Final = "PULUMI_OPTION_DEBUG"
-"""The variable that stands for the option `--debug`, of which the CLI does not tell the program."""
+"""Variable that sets the CLI's option `--debug`, which the CLI does not pass to the program."""
 
 
 def save_costs() -> None:

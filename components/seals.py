@@ -10,13 +10,13 @@ import binascii
 from typing import Final
 
 SEALED: Final = "sealed-6f1d0c52"
-"""What every part of a text begins with that stands in for a secret of a known shape."""
+"""Prefix of each part of a placeholder for a secret whose shape is known."""
 
 UNSEEN: Final = "unseen-6f1d0c52"
-"""The same, where the shape is not known, or only assumed."""
+"""Prefix of a placeholder for a secret whose shape is unknown or only assumed."""
 
 COULD_NOT: Final = "could not decide: a value is sealed"
-"""How a rule says that it is neither passed nor objected to."""
+"""Start of a rule's message if the rule neither passes nor fails."""
 
 
 def hides(text: str) -> bool:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LATEST: Final = "latest"
-"""The alias of the newest version, whatever its state."""
+"""Alias of the newest version, in any state."""
 
 PASSING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED"})
-"""The codes of `google.rpc.Code` that pass by themselves, so a call is repeated."""
+"""Codes of `google.rpc.Code` for transient errors; such calls are retried."""
 
 _ABSENT: Final = "NOT_FOUND"
 _UNREADABLE: Final = "what is none of its answers"
@@ -46,7 +46,7 @@ _CODES: Final = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-"""What a status of HTTP is among the codes."""
+"""HTTP status → code of `google.rpc.Code`."""
 
 _VARIABLES: Final[Mapping[str, Sequence[str]]] = {
     "secretManagerCustomEndpoint": (VARIABLES[SECRET_MANAGER],),
@@ -54,7 +54,7 @@ _VARIABLES: Final[Mapping[str, Sequence[str]]] = {
     "credentials": ("GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON"),
     "impersonateServiceAccount": ("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",),
 }
-"""Option of Google's provider → the variables by which its schema defaults it, the first one set."""
+"""Option of Google's provider → variables with its default, as in its schema; the first one set is used."""
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 
 
@@ -425,7 +425,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
         "correct gcp:secretManagerCustomEndpoint: what answers there is another service",
     ),
 }
-"""Google's code → ours, and the fix; right: of the call."""
+"""Google's code → credfleet's code and the fix."""
 
 _OTHERWISE: Final = "refused", "look at it in the console of Google Cloud, then run again"
 

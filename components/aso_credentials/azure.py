@@ -12,16 +12,16 @@ from typing import Final
 from components.naming import GUID, is_guid, matching
 
 AUDIENCE: Final = "api://AzureADTokenExchange"
-"""The one audience that Entra's token exchange takes."""
+"""The only audience that Entra's token exchange accepts."""
 
 MOST: Final = 20
-"""Federated credentials of one identity."""
+"""Maximum number of federated credentials of one identity."""
 
 SUBJECT: Final = "system:serviceaccount:"
-"""What the subject of a ServiceAccount begins with; NAMESPACE:NAME follow."""
+"""Prefix of the subject of a ServiceAccount; NAMESPACE:NAME follow."""
 
 _LONGEST: Final = 600
-"""Characters of an issuer or a subject."""
+"""Maximum length of an issuer or a subject, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Federation:
 
 
 is_federation_name: Final = matching("[A-Za-z0-9][-A-Za-z0-9_]{2,119}")
-"""Whether Azure takes the text as the name of a federated credential."""
+"""Whether Azure accepts the string as the name of a federated credential."""
 
 
 def federation_name(subject: str, issuer: str | None = None) -> str:
@@ -80,10 +80,10 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "Storage Account Contributor": "17d1049b-9a84-46fb-8f53-869881c3d3ab",
     "Storage Blob Data Contributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
 }
-"""Azure's own roles that ASO is given, the same in every tenant; any other goes by its GUID."""
+"""Built-in Azure roles for ASO, with the same GUID in every tenant; other roles are set by GUID."""
 
 GROUP: Final = r"[-\w.()]{0,89}[-\w()]"
-"""A resource group's name, as a pattern."""
+"""Pattern of the name of a resource group."""
 
 SCOPE_FIX: Final = (
     "write /subscriptions/ID, with the resource group behind it where that is enough, or"

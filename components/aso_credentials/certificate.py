@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _SHA1: Final = bytes.fromhex("2b0e03021a")
 _OTHER_BAGS: Final = (bytes.fromhex("2a864886f70d010c0a0101"), bytes.fromhex("2a864886f70d010c0a0104"))
-"""A key that is not encrypted, and a certificate revocation list."""
+"""Object ids of an unencrypted key and of a certificate revocation list."""
 _PBES2: Final = bytes.fromhex("2a864886f70d01050d")
 _CIPHER: Final = re.compile(re.escape(bytes.fromhex("2a864886f70d010c01")) + b"(.)", re.DOTALL)
 _CIPHERS: Final = (b"\x03", b"\x06")
-"""Triple DES and 40-bit RC2. All of these are object ids, as they stand in a file of PKCS12."""
+"""Last bytes for triple DES and 40-bit RC2. These constants are object ids as encoded in PKCS12 files."""
 
 _ARMOUR: Final = b"-----BEGIN"
 _BLOCK: Final = re.compile(

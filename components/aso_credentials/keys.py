@@ -13,7 +13,7 @@ RESERVED: Final = (GLOBAL_SETTINGS, NAMESPACE_SECRET)
 """Names of Secrets that ASO reads by itself."""
 
 SETTINGS_FIX: Final = "if the operator's chart made it: createAzureOperatorSecret: false in its values"
-"""What may be done about settings that the stack has not written."""
+"""Fix for operator settings that the stack did not write."""
 
 OPERATOR_NAMESPACE: Final = "azureserviceoperator-system"
 OPERATOR_ACCOUNT: Final = "azureserviceoperator-default"

@@ -20,7 +20,7 @@ from components.projection.keys import AsoMethod
 Data: TypeAlias = Mapping[str, bytes]
 
 ADDRESS: Final = re.compile(r"https://[a-z0-9.-]+(:[0-9]+)?(/[^\s%?#]*)?", re.IGNORECASE | re.ASCII)
-"""An address of a cloud, written plainly: of what Go's `net/url` takes besides, nothing is Azure's."""
+"""Address of a cloud. Stricter than Go's `net/url`, because no Azure address uses the other forms."""
 
 _KEYS: Final[Mapping[AsoMethod, frozenset[str]]] = {
     AsoMethod.SERVICE_PRINCIPAL_SECRET: frozenset({keys.CLIENT_SECRET}),

@@ -14,10 +14,10 @@ from components.projection.keys import AsoMethod
 from components.projection.model import SecretRef
 
 TRUE: Final = frozenset({b"1", b"t", b"T", b"true", b"TRUE", b"True"})
-"""What Go reads as true."""
+"""Values that Go parses as true."""
 
 WITHHELD: Final = b"\0withheld"
-"""Stands for a value of a Secret that is known only to be there: before an update, keys are all there is."""
+"""Stands for an existing value of a Secret that is unknown: before an update, only the keys are known."""
 
 
 Secrets: TypeAlias = Mapping[SecretRef, Mapping[str, bytes]]

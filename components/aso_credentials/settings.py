@@ -54,7 +54,7 @@ _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
     keys.MANAGER_ENDPOINT: ("cloud.resourceManagerEndpoint", "write it with https://"),
     keys.MANAGER_AUDIENCE: ("cloud.resourceManagerAudience", "write it with https://"),
 }
-"""Where in a credential of the configuration a key of its Secret comes from, and how to fix it there."""
+"""Key of a credential's Secret → the configuration key that sets it, and how to fix it there."""
 
 
 class AssignedRole(ConfigModel):

@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Document = dict[str, Any]
 
 _KEY: Final = "[key]"
-"""What pydantic appends to a location when the fault is in the name of an entry."""
+"""Step that pydantic appends to a location if the name of an entry is invalid."""
 
 _SEE: Final = "see its form in: credfleet config schema"
 _NO_MAP: Final = "it must be a map of names", "write it as a map: {name: …}"

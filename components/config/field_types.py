@@ -16,7 +16,7 @@ from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
 from components.naming import is_label_key, is_label_value, is_namespace, is_object_name, matching
 
 CONFIG_ERROR: Final = "unfit"
-"""The kind of pydantic error that carries a problem and a fix of ours."""
+"""Type of a pydantic error that contains a problem and a fix written by credfleet."""
 
 _WORD: Final = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?"
 _UNFILLED = re.compile(r"\$\(|\$\{|\{\{")
@@ -57,7 +57,7 @@ def must(test: Callable[[str], object], problem: str, fix: str) -> AfterValidato
 
 
 Flag: TypeAlias = Annotated[bool, Strict()]
-"""true or false; a text such as "yes" is neither, and pydantic alone would take it."""
+"""true or false. pydantic alone would also accept strings such as "yes"."""
 
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
 Positive: TypeAlias = Annotated[int, Strict(), Field(ge=1, lt=2**63)]

@@ -13,7 +13,7 @@ from components.naming import config_path
 
 _CONFIG: Final = "config"
 ENDS: Final = (".", "[", " ", "(", ":")
-"""What follows a step in the text of a place, where the place goes on."""
+"""Characters that can follow a step if a place continues after it."""
 
 
 def locate(problems: Iterable[Problem], file: Path) -> tuple[Problem, ...]:

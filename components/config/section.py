@@ -23,10 +23,10 @@ from components.projection.settings import CredentialSource, Delivery
 Problems: TypeAlias = Iterator[Problem]
 
 Written: TypeAlias = tuple[str, str, str]
-"""Namespace and name of a Secret, and the place in the configuration it comes from."""
+"""Namespace and name of a Secret, and the place in the configuration that declares it."""
 
 _NEARLY: Final = 0.85
-"""How alike two names are of which one is taken for a slip of the other."""
+"""Similarity from which one name counts as a misspelling of another."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ _SPARED: Final[Mapping[str, str]] = {
     "kubernetes:core/v1:Secret": "delete it if it is not in use, or take another name",
     "kubernetes:core/v1:Namespace": "delete it if nothing is in it, or take another name",
 }
-"""Type of what is never taken over → what may be done about one that exists."""
+"""Type that is never taken over → fix if an object with the name exists."""
 
 
 def sparing_others(cluster: ClusterTarget, fixes: Mapping[str, str]) -> pulumi.ResourceOptions:

@@ -103,7 +103,7 @@ _ASO: Final[Mapping[AsoMethod, KeyPlan]] = {
     AsoMethod.WORKLOAD_IDENTITY: KeyPlan(_IDENTITY),
     AsoMethod.POD_IDENTITY: KeyPlan(_IDENTITY, fixed={"AUTH_MODE": "podidentity"}),
 }
-"""Source keys are those Gardener gives the credential of an Azure account."""
+"""ASO method → its keys. Source keys are those of Gardener's Secrets with Azure credentials."""
 
 
 def plan_keys(keys: Mapping[str, str], aso_method: AsoMethod | None) -> KeyPlan:

@@ -13,10 +13,10 @@ from components.naming import stack_of
 from components.projection.model import PROJECTED_BY, JsonObject, SecretRef, annotations_of
 
 FIELD_MANAGER: Final = "credfleet-projection"
-"""Under which name the API server books what projections write."""
+"""Field manager under which projections write."""
 
 _WEBHOOK: Final = re.compile(r'(?:admission webhook|failed calling webhook) "([a-z0-9.-]{1,253})"')
-"""How the API server names a webhook that denied a call, or failed; what follows may quote what was sent."""
+"""The webhook that denied a call or failed. The rest of the message can quote the request."""
 
 
 class KubernetesSecrets:

@@ -18,21 +18,21 @@ from components.projection.keys import KeyPlan
 JsonObject: TypeAlias = dict[str, Any]
 
 PROJECTED_BY: Final = f"{PREFIX}projected-by"
-"""Annotation of a target: who wrote it. Without it a Secret is another owner's and never touched."""
+"""Annotation of a target: its owner. Without it, a Secret belongs to another owner and is never changed."""
 
 INCARNATION: Final = f"{PREFIX}incarnation"
-"""Annotation of a target: which of the resources that took each other's place wrote it last."""
+"""Annotation of a target: the resource that wrote it last, of those that replaced each other."""
 
 PROJECTED_FROM: Final = f"{PREFIX}projected-from"
 
 COMPOSED: Final = f"{PREFIX}composed"
-"""Annotation of a target that was made of the Secrets a configuration names."""
+"""Annotation of a target that is composed of Secrets to which the configuration refers."""
 
 HANDED_OVER: Final = f"{PREFIX}handed-over-to"
-"""Annotation of a Secret that its stack declares: the owner that may take it over from the declaration."""
+"""Annotation of a declared Secret: the owner that can take it over from its declaration."""
 
 _OURS: Final = ("pulumi", "credfleet")
-"""How managers of fields begin that a stack writes under."""
+"""Prefixes of the field managers under which a stack writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from components.secret_manager import configured_secret_manager
 
 KINDS: Final = ("labels", "annotations")
 _DECLARING: Final = "pulumi"
-"""How the names begin under which declared Secrets are written."""
+"""Prefix of the field managers that write declared Secrets."""
 
 
 def read_applied(secret: JsonObject) -> JsonObject:

@@ -125,7 +125,7 @@ def _as_source(given: object) -> object:
 CredentialGiven: TypeAlias = Annotated[
     CredentialSource, BeforeValidator(_as_source, json_schema_input_type=CredentialSource | str)
 ]
-"""A credential; a text is the name of an entry."""
+"""A credential; a string is the name of an entry of `credentials`."""
 
 CredentialFrom: TypeAlias = Annotated[
     CredentialSource | None, BeforeValidator(_as_source, json_schema_input_type=CredentialSource | str | None)

@@ -35,7 +35,7 @@ _VERSION: Final = re.compile(
     r"/versions/([1-9][0-9]*|[A-Za-z][A-Za-z0-9_-]{0,62})"
 )
 SHARED_WITH: Final = f"{PREFIX}shared-with"
-"""Annotation of a Secret: the namespaces, with commas between them, whose configuration may name it."""
+"""Annotation of a Secret: namespaces, comma-separated, whose configuration can refer to it."""
 
 
 def names_version(text: str) -> bool:

@@ -57,11 +57,11 @@ _VERIFIED_AT: Final = f"{PREFIX}verified-at"
 
 _ENTRY: Final = "gcp:secretmanager/secret:Secret"
 _IMPORTED: Final = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
-"""How `pulumi import` leaves what it brings into a state, unless it is told a parent that is there."""
+"""Alias of a resource that `pulumi import` added to the state without an existing parent."""
 
 
 _Existing: TypeAlias = pulumi.Output[GetSecretsSecretResult | None]
-"""An entry that was looked for."""
+"""Result of the lookup of a Secret Manager secret; None if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from requests import Response
 
 TOKEN: Final = "HYPERFLEET_API_TOKEN"  # noqa: S105 - the name of a variable
-"""The environment variable that holds the bearer token; without it, none is sent."""
+"""Environment variable with the bearer token; if it is not set, no token is sent."""
 
 _CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
 _NO_SUCH_PATH: Final = "HYPERFLEET-NTF-000"
-"""The code of a 404 that is about the path, not about the cluster; one without a code is not HyperFleet's."""
+"""Code of a 404 if the path is unknown, not the cluster. A 404 without a code is not from HyperFleet."""
 
 
 class Contract(StrEnum):

@@ -23,7 +23,7 @@ _SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _CLUSTER_ID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}?|\}")
 _REFUSED_IN_LABELS = re.compile(r"[^a-z0-9_-]")
-"""Google takes letters of other scripts too; HyperFleet does not."""
+"""Google also accepts letters of other scripts; HyperFleet does not."""
 
 SAME_FOR_ALL: Final[Mapping[str, str]] = {
     "managed-by": "hyperfleet",
@@ -31,10 +31,10 @@ SAME_FOR_ALL: Final[Mapping[str, str]] = {
     "resource-type": "pull-secret",
     "hyperfleet-version": "v1",
 }
-"""The labels of every entry of HyperFleet."""
+"""Labels that HyperFleet sets on all its entries."""
 
 OWN: Final = (*SAME_FOR_ALL, "cluster-id", "cluster-name")
-"""The labels that HyperFleet's own entries have."""
+"""Keys of all labels that HyperFleet sets on its entries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from components.pull_secret.kubelet import (
 )
 
 LIMIT: Final = 64 * 1024
-"""Bytes Secret Manager takes."""
+"""Maximum size of a version in Secret Manager, in bytes."""
 
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HOST_LABEL: Final = r"[a-z0-9*]([-a-z0-9*]{0,61}[a-z0-9*])?"

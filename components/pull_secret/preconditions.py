@@ -16,10 +16,10 @@ from typing import Final
 from components.pull_secret.model import Availability, Cluster, Phase
 
 GOOGLE: Final = "gcp"
-"""The cloud whose clusters get a pull secret."""
+"""The only cloud whose clusters get a pull secret."""
 
 ADAPTERS: Final = ("validation", "dns", "placement")
-"""The adapters that work on a cluster before it gets a pull secret, in their order."""
+"""Adapters that run on a cluster before it gets a pull secret, in order."""
 
 
 @dataclass(frozen=True, slots=True)

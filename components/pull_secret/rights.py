@@ -22,8 +22,8 @@ _ROLES: Final[Mapping[str, Mapping[str, str]]] = {
         "accessor": "roles/secretmanager.secretAccessor",
     },
 }
-"""The reader gets pull secrets, as worker nodes do. The adapter looks at the secret, adds a version and reads
-it back, as HyperFleet's own job does; neither may change labels, delete, or give rights."""
+"""The reader accesses pull secrets, as worker nodes do. The adapter reads the secret, adds a version and
+verifies it, as HyperFleet's job does. Neither can change labels, delete, or grant permissions."""
 
 ProjectId: TypeAlias = Annotated[
     str,

@@ -51,7 +51,7 @@ _KMS_KEY = re.compile(
     r"projects/[a-z0-9.:-]+/locations/[a-z0-9-]+/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}"
 )
 AUTOMATIC: Final = "global"
-"""Where the key of an automatic replication is."""
+"""Location under which the key of an automatic replication is set."""
 _NO_URL: Final = "it is not a URL of an API", "write it such as https://hyperfleet.example"
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 

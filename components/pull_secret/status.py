@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 ADAPTER: Final = "pullsecret"
 
 Conditions: TypeAlias = Sequence[Mapping[str, str]]
-"""What is reported: type, status, reason and message of each."""
+"""Reported conditions, each with type, status, reason and message."""
 
 
 def _condition(type_: str, holds: bool, reason: str, message: str) -> dict[str, str]:

@@ -18,14 +18,14 @@ from components.labels import PREFIX
 from components.secret_manager import LATEST, SecretManager, Version, VersionState, secret_name, version_name
 
 KEY: Final = ".dockerconfigjson"
-"""The key of the cluster's Secret."""
+"""Data key of the cluster's Secret."""
 
 TYPE: Final = "kubernetes.io/dockerconfigjson"
 
 _ADDED: Final = "the update then adds the pull secret again"
 
 STORED_AS: Final = f"{PREFIX}secret-manager-version"
-"""The annotation of the cluster's Secret that names the version it was made from."""
+"""Annotation of the cluster's Secret: the Secret Manager version that it was created from."""
 
 
 @dataclass(frozen=True, slots=True)

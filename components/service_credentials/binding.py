@@ -14,15 +14,15 @@ from components.errors import CredfleetError, Problem
 from components.go_json import JsonValue, Numbers
 
 SERVICE_INSTANCE_GUID: Final = "korifi.cloudfoundry.org/service-instance-guid"
-"""Label of a source Secret: the id of its instance."""
+"""Label of a source Secret: the ID of its service instance."""
 
 OPAQUE: Final = "Opaque"
 
 BINDINGS_ROOT: Final = "/bindings"
-"""Root of the directories of bindings, `SERVICE_BINDING_ROOT`, for a workload that names no other."""
+"""Root directory of bindings (`SERVICE_BINDING_ROOT`) of a workload that sets no other."""
 
 VCAP_KEY: Final = "VCAP_SERVICES"
-"""The one key of a binding's environment Secret."""
+"""The only key of a binding's environment Secret."""
 
 
 def source_secret(instance: str, *, legacy: bool) -> str:
@@ -31,7 +31,7 @@ def source_secret(instance: str, *, legacy: bool) -> str:
 
 
 VCAP_FILE: Final = "/etc/cf-system/vcap_services"
-"""Where an application finds VCAP_SERVICES as a file; `VCAP_SERVICES_FILE_PATH` names it (CF RFC 0030)."""
+"""Path of VCAP_SERVICES as a file, set in `VCAP_SERVICES_FILE_PATH` (CF RFC 0030)."""
 
 
 def app_secret(app: str) -> str:
@@ -47,7 +47,7 @@ def environment_secret(binding: str) -> str:
 DEFAULT_TYPE: Final = "user-provided"
 
 CREDENTIALS_KEY: Final = "credentials"
-"""The one key of a source Secret."""
+"""The only key of a source Secret."""
 
 TYPE_KEY: Final = "type"
 

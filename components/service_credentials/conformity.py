@@ -27,11 +27,11 @@ from components.service_credentials.binding import (
 )
 
 SIZE_LIMIT: Final = 1024 * 1024
-"""Bytes of all values of a Secret together: Kubernetes refuses one more."""
+"""Maximum size of all values of a Secret together, in bytes, as in Kubernetes."""
 
 ENVIRONMENT_LIMIT: Final = 131_071 - len("VCAP_SERVICES=")
-"""Bytes of VCAP_SERVICES: Linux starts no program with a longer variable (MAX_ARG_STRLEN, the zero behind it
-included)."""
+"""Maximum size of VCAP_SERVICES in bytes: Linux limits a variable, including the NUL after it, to
+MAX_ARG_STRLEN."""
 
 _FILE_NAME = re.compile(r"[a-z0-9.-]{1,253}")
 _HOST_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
@@ -184,4 +184,4 @@ _WELL_KNOWN: Final[Mapping[str, tuple[str, Callable[[str], bool]]]] = {
     "certificates": ("a chain of X.509 certificates in PEM", _is_certificate_chain),
     "private-key": ("a private key in PEM", _is_private_key),
 }
-"""Entries with a meaning of their own (servicebinding.io 1.1, "Well-known Secret Entries")."""
+"""Entries with a defined meaning (servicebinding.io 1.1, "Well-known Secret Entries")."""

@@ -14,7 +14,7 @@ from components.projection.model import SecretRef
 from components.service_credentials.migration import CORE, READERS
 
 _HOLDERS: Final = ("secret", "binding", "credentials")
-"""Words in the names of fields that refer to a Secret by its name."""
+"""Words in the names of fields that contain a reference to a Secret."""
 
 
 def referring(objects: Iterable[Mapping[str, Any]], secret: str) -> Iterator[str]:

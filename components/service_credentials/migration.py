@@ -39,7 +39,7 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
     "apis/batch/v1": ("jobs", "cronjobs"),
     "apis/korifi.cloudfoundry.org/v1alpha1": ("cfserviceinstances", "cfservicebindings"),
 }
-"""Where objects are that may refer to a Secret of their namespace, by group and version."""
+"""Group and version → kinds that can refer to a Secret in their namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

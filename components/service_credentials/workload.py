@@ -18,10 +18,10 @@ from components.projection.model import INCARNATION
 from components.service_credentials.binding import BINDINGS_ROOT, VCAP_FILE, VCAP_KEY
 
 FIELD_MANAGER: Final = "credfleet-services"
-"""Under which name the API server books what workloads are given."""
+"""Field manager under which credentials are added to workloads."""
 
 RESTARTED_FOR: Final = f"{PREFIX}restarted-for"
-"""Annotation of a pod template that changes with the Secrets: another one is another rollout."""
+"""Annotation of a pod template that changes with the Secrets, so that a change starts a rollout."""
 
 _ROOT: Final = "SERVICE_BINDING_ROOT"
 _TEMPLATE: Final[Mapping[str, Sequence[str]]] = {"CronJob": ("spec", "jobTemplate", "spec", "template")}

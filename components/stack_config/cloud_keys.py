@@ -21,13 +21,13 @@ from components.errors import Problem
 from components.naming import is_gcp_project
 
 Form: TypeAlias = tuple[Callable[[str], object], str, str]
-"""What passes, and problem and fix for what does not."""
+"""Condition that a value must meet; problem and fix if it does not."""
 
 _LABEL: Final = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _NAME: Final = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")
 _PORT: Final = re.compile(r"0|[1-9][0-9]{0,4}")
 _OPEN: Final = ("127.0.0.1", "localhost")
-"""Hosts on which the sandbox may choose a port, which is written as 0."""
+"""Hosts for which the sandbox can choose the port; the port is then 0."""
 
 
 def _is_address(text: str) -> bool:
@@ -131,10 +131,10 @@ _FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
         **_forms(_TEXT, "partnerId"),
     },
 }
-"""Namespace → key → form. Google's provider has besides a key for the endpoint of each service."""
+"""Namespace → key → form. Google's provider also has a key for the endpoint of each service."""
 
 NAMESPACES: Final = frozenset({*_FORMS, "kubernetes", "pulumi"})
-"""Those that are read, or that are told of elsewhere."""
+"""Namespaces that are read here or checked elsewhere."""
 
 LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": ("accessKey", "secretKey", "token"),
@@ -142,12 +142,12 @@ LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp": ("accessToken", "credentials", "externalCredentials"),
     "kubernetes": ("kubeconfig",),
 }
-"""Namespace → keys that are secret, as the schema of its provider says; but for ids, which open nothing."""
+"""Namespace → its keys that the provider's schema marks as secret, except IDs."""
 
 _MAY_BE_FILES: Final = ("gcp:credentials", "kubernetes:kubeconfig")
 
 _OTHER_NAMES: Final = {"azure": "azure-native", "google": "gcp", "google-native": "gcp"}
-"""Namespaces of packages that this program does not use."""
+"""Namespace of a package that this program does not use → namespace of the one that it uses."""
 
 
 def is_known(namespace: str, name: str) -> bool:

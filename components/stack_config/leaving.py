@@ -40,7 +40,7 @@ _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _COPY: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
 _Advise: TypeAlias = Callable[..., str]
 _UNASKED: Final = 4
-"""One of so many may go unasked, and one alone in any case."""
+"""One entry of this many can be removed without confirmation; a single entry always can."""
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ def _note(tenants: dict[str, FormerTenant], type_: str, urn: str, outputs: Mappi
 
 
 _Entries: TypeAlias = Mapping[str, Mapping[str, object]]
-"""Part of a section → its entries by name, each with what tells it from others."""
+"""Part of a section → entries by name, each with a value that distinguishes it from the others."""
 
 
 def read_entries(resources: Mapping[str, Mapping[str, Any]]) -> _Entries:

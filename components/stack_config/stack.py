@@ -57,10 +57,10 @@ from components.stack_config.tenant_files import TenantFiles, read_tenants
 
 NAMESPACE: Final = "credfleet:"
 _CANCELLED_CALLS: Final = ("Exception: context canceled", "Resource monitor has terminated, shutting down")
-"""How the SDK ends what it says of calls that an engine no longer answers, since something else failed."""
+"""Ends of the SDK's messages about calls that the engine canceled because something else failed."""
 
 SIZE_LIMIT: Final = 100 * 1024
-"""Bytes. The CLI passes the configuration in one environment string, and Linux takes none over 131,071."""
+"""In bytes. The CLI passes the configuration in one environment string; Linux limits that to 131,071."""
 
 _OPEN_PORT: Final = re.compile(r"\b(127\.0\.0\.1|localhost):0\b")
 

@@ -20,7 +20,7 @@ _NO_LOGIN: Final = (
     *("caProvider", "tls"),
     *("identityId", "serviceAccountKeyFilePath", "serviceAccountTokenPath"),
 )
-"""What names certificates, who logs in, or a file of the process: nothing that logs in."""
+"""Keys that do not log in: certificates, names of identities, and files of the process."""
 
 
 def logs_in(entry: Mapping[str, Any]) -> bool:

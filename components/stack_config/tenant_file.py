@@ -28,7 +28,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "secretStores": ("providers", "stores", "reads", "pushes"),
     "pullSecrets": ("clusters",),
 }
-"""Section → its maps of what may be one tenant's."""
+"""Section → its maps whose entries can belong to one tenant."""
 
 KEYS: Final = (*_OF_A_TENANT, *PARTS)
 _WITH_NAMESPACE: Final = ("instances", "apps", "named", "providers", "stores", "reads", "pushes")
@@ -269,7 +269,7 @@ _RULES: Final[Sequence[tuple[str, Callable[[_Text], bool]]]] = (
     (r"asoCredentials/resources/[^/]+/file", _Text.is_file),
     (r"asoCredentials/resources/[^/]+/credential", lambda text: text.is_declared("named")),
 )
-"""The path of a text, as a pattern → whether it names the tenant's own; the first one counts."""
+"""Pattern of a string's path → whether the string names something of the tenant; the first match counts."""
 
 
 def owner_of(credential: str, tenants: Collection[str]) -> str | None:

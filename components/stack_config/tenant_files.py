@@ -23,10 +23,10 @@ from components.stack_config.tenant_file import KEYS, PARTS, TENANTS, Elsewhere,
 
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
-"""The file of what every tenant has that does not say otherwise."""
+"""Name of the file with the defaults of all tenants."""
 
 DIGEST: Final = "files"
-"""The input by which a state knows what was declared in files beside the stack's."""
+"""Input that records in the state what was declared in files beside the stack file."""
 
 CLASS: Final = "class"
 CLASSES: Final = "classes"

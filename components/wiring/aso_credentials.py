@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _Behind: TypeAlias = tuple[pulumi.Input[Sequence[pulumi.Resource]], pulumi.Output[str] | None]
-"""What a resource outlives, and for what it waits."""
+"""Resources to depend on, and why the resource must be skipped for now."""
 
 
 def declare_aso_credentials(

@@ -45,7 +45,7 @@ from components.stack_config.stack import Settings
 from components.waiting import apply_to_unknowns
 
 Account: TypeAlias = str
-"""A claim by the names of the configuration, `tenant/slot`."""
+"""Configured name of a claim: `tenant/slot`."""
 
 Digests: TypeAlias = Mapping[str, str]
 """Key of a Secret → digest of its value."""
