@@ -16,7 +16,7 @@ from operations.cli.command import epilog
 from operations.cli.failures import ReportingGroup
 
 _ALONE: Final = "alone"
-"""What a module calls the commands in it that stand at the root."""
+"""Name, in a module, of the group whose commands are at the top level of the CLI."""
 
 _COMMANDS: Final = {
     "bootstrap": ("bootstrap.commands", _ALONE, "Print the permissions of workflows, or check them."),
@@ -32,11 +32,11 @@ _COMMANDS: Final = {
     "review": ("review.commands", "app", "Preview a stack without its keys."),
     "stores": ("stores.commands", "app", "Explain which credentials secret stores use, and for whom."),
 }
-"""Word → the module below this package, what of it, and what the root's help says."""
+"""Command or group → module in this package, name in it, and help text."""
 
 
 _OBJECTS: Final = 50_000
-"""New objects until a search for garbage: imports make many, none of which is ever garbage."""
+"""New objects before a garbage collection: imports create many that are never garbage."""
 
 
 class _Loaded(Mapping[str, Any]):

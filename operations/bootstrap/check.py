@@ -26,7 +26,7 @@ _NEVER: Final = (
     Right(_RBAC, "clusterroles", ("bind", "escalate")),
     Right(_RBAC, "clusterrolebindings", ("create",)),
 )
-"""Each of these gives every other."""
+"""Rights that an identity must not have: with each of them it can obtain all others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ _PERMISSIONS: Final[Mapping[str, Sequence[str]]] = {
     "storage.objectViewer": _READ,
     "storage.objectUser": (*_READ, "storage.objects.create", "storage.objects.delete"),
 }
-"""Role → what of it is asked about, wherever an identity has a role of the same service."""
+"""Role → its permissions to check on each resource where an identity has a role of the same service."""
 _NEVER: Final = ("iam.serviceAccounts.getAccessToken", "resourcemanager.projects.setIamPolicy")
-"""Each of these gives every other."""
+"""Permissions that an identity must not have: with each of them it can obtain all others."""
 
 
 @dataclass(frozen=True, slots=True)

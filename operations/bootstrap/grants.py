@@ -42,7 +42,7 @@ _BY_KEY: Final[Mapping[str, Sequence[Grant]]] = {
         Grant("gcp", "cluster", _GKE, _GKE),
     ],
 }
-"""Cloud of a stack's key → what its identities may do with key and cluster."""
+"""Cloud of a stack's encryption key → permissions of its identities on the key and the cluster."""
 _BY_BACKEND: Final[Mapping[str, Sequence[Grant]]] = {
     "s3": [
         Grant("aws", "bucket", ("s3:ListBucket",), ("s3:ListBucket",)),
@@ -51,7 +51,7 @@ _BY_BACKEND: Final[Mapping[str, Sequence[Grant]]] = {
     "azblob": [Grant("azure", "state", ("Storage Blob Data Reader",), ("Storage Blob Data Contributor",))],
     "gs": [Grant("gcp", "bucket", ("storage.objectViewer",), ("storage.objectUser",))],
 }
-"""Scheme of a backend → what its identities may do with the state."""
+"""URL scheme of a backend → permissions of the identities on the state."""
 
 
 def grants_of(settings: Settings, key: str, backend: str, project: str) -> Iterator[Grant]:

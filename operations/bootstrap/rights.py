@@ -28,7 +28,7 @@ class Identity(StrEnum):
 
 
 CLUSTER: Final = ""
-"""Where a right is of the whole cluster, in place of a namespace."""
+"""In place of a namespace: the right applies to the whole cluster."""
 
 Rights: TypeAlias = Mapping[str, Sequence[Right]]
 """Namespace → rights in it."""
@@ -38,7 +38,7 @@ _ESO: Final = ESO.partition("/")[0]
 _RBAC: Final = "rbac.authorization.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _MANAGE: Final = ("create", "delete", "get", "list", "patch", "watch")
-"""What Pulumi's Kubernetes provider asks for; it waits for deletions by list and watch."""
+"""Verbs that Pulumi's Kubernetes provider uses; it watches deletions with list and watch."""
 
 
 def rights_of(identity: Identity, settings: Settings, root: Path) -> Rights:

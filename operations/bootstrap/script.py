@@ -29,7 +29,7 @@ _REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 _GKE: Final = re.compile(r"gke_(?P<project>[^_]+)_(?P<location>[^_]+)_(?P<name>.+)")
 _EKS: Final = re.compile(r"arn:(?P<partition>aws[\w-]*):eks:(?P<location>[^:]+):\d+:cluster/(?P<name>.+)")
 _LONGEST_NAME: Final = 30
-"""Of a service account of Google Cloud."""
+"""Maximum length of the name of a Google Cloud service account."""
 
 
 @dataclass(frozen=True, slots=True)

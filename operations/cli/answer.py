@@ -30,7 +30,7 @@ class VerdictLine:
 
 
 _FOR_PEOPLE: Final = re.compile("^[✓✗→·!]", re.MULTILINE)
-"""A line with a mark; other text may be a document, whose commands are run elsewhere."""
+"""Text with a marked line. Other text can be a document with commands that run in another place."""
 
 Part: TypeAlias = str | Table | Commands | VerdictLine
 

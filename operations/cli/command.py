@@ -24,11 +24,11 @@ _Function = TypeVar("_Function", bound=Callable[..., CommandResult | None])
 _Parameters = Mapping[str, inspect.Parameter]
 
 _WIDTH: Final = 72
-"""Characters of an example's line: the help indents it, in a terminal of 80 columns."""
+"""Maximum length of an example's line, so that it fits indented into 80 columns."""
 _BEFORE_AN_OPTION: Final = re.compile(r"(?<= )(?=--?[a-z]|[|>&])|(?<=; )")
 
 _ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3}
-"""Where the help lists options, whatever group they are in; all others between."""
+"""Position of options in the help, whatever group defines them; all others are between."""
 
 
 class Group(TyperGroup):

@@ -29,9 +29,9 @@ MISCONFIGURED = 4
 NOT_ALLOWED = 5
 CANCELLED = 8
 CLAIMS_SKIPPED = 9
-"""An update went well, but for what it skipped."""
+"""The update succeeded, but skipped claims or other resources."""
 UNDECIDED = 10
-"""The answer depends on something unknown."""
+"""The result depends on an unknown value."""
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
@@ -62,7 +62,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
         "cancelled": CANCELLED,
     }
 )
-"""Exit codes by the code of an error; 1, 2, 7 and 8 mean what they mean in the Pulumi CLI."""
+"""Error code → exit code; 1, 2, 7 and 8 mean the same as in the Pulumi CLI."""
 
 _POOL: Final = "docs/account-pool.md#errors"
 _SANDBOX: Final = "docs/sandbox.md#troubleshooting"
@@ -95,14 +95,14 @@ PAGES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Page about an error, by its code; below the checkout, or where the package is."""
+"""Error code → page about the error, relative to the checkout or the installed package."""
 
 _HOME: Final = Path(__file__).parents[2]
 
 _ARGUMENTS: Final = "credfleet.arguments"
 
 DEFECTS = Path(".sandbox/logs")
-"""Where tracebacks of defects are written, below the working directory."""
+"""Folder for tracebacks of unexpected errors, relative to the working directory."""
 
 Foreseen = ExplainedError | SandboxError
 

@@ -18,7 +18,7 @@ STANDARD_INPUT: Final = "-"
 
 _NAME: Final = "credfleet"
 TYPED: Final = sys.argv[0] if sys.argv[0].endswith(f"/{_NAME}") and not shutil.which(_NAME) else _NAME
-"""What has to be typed to run a command: its name, or its path if PATH had it not at the start."""
+"""Command as the user must type it: the name, or the path if PATH did not contain it at startup."""
 
 _WORDS: Final = "aso|bootstrap|config|doctor|fleet|init|pool|preview-report|pull-secret|review|sandbox|stores"
 _COMMAND: Final = re.compile(rf"(?<![\w./-]){_NAME}(?= ({_WORDS})\b)")

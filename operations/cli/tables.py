@@ -13,9 +13,9 @@ import typer
 
 _GAP: Final = 2
 _NARROWEST: Final = 24
-"""Characters that a column of sentences keeps before another column leaves for it."""
+"""Width that a column of sentences keeps before another column is dropped."""
 _WIDEST: Final = 300
-"""Characters of a cell in one line where no terminal bounds it."""
+"""Maximum width of a cell if the output is not a terminal."""
 
 
 @dataclass(frozen=True, slots=True)

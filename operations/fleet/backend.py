@@ -25,11 +25,11 @@ from operations.sandbox.processes import exports, furnish
 from operations.stack.project_file import Project
 
 Exported: TypeAlias = Mapping[str, Any]
-"""What `pulumi stack export` writes: `version`, `features` and `deployment`."""
+"""Output of `pulumi stack export`: `version`, `features` and `deployment`."""
 
 _BACKEND: Final = "PULUMI_BACKEND_URL"
 _ANY: Final = "dev"
-"""The stack whose variables stand for those of all, where none is asked for."""
+"""Stack whose variables are used if no stack is given; those used are the same for all stacks."""
 
 
 class _Workspace(LocalWorkspace):

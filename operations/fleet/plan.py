@@ -34,7 +34,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     _START: ("pullSecrets", "clusters"),
     "azure-native:resources:ResourceGroup": ("asoCredentials", "resourceGroups"),
 }
-"""Type of what stands right below the fleet → where the configuration has the entries it is named after."""
+"""Type of a resource directly below the fleet → section of the configuration whose entry names it."""
 
 _ENDS: Final = {
     TENANT_NAMESPACE: TENANT_NAMESPACE_END,
@@ -42,7 +42,7 @@ _ENDS: Final = {
     _START: "-start",
 }
 _IN_STORES: Final = {"-credential": "providers", "-login": "providers", "-read": "reads", "-push": "pushes"}
-"""How names below the stores end → the map of the entries they are named after."""
+"""Suffix of names below the stores → section of the stores whose entry names the resource."""
 
 
 @dataclass(frozen=True)

@@ -40,14 +40,13 @@ from operations.stack.state import Resource, Snapshot, decode, encode
 from operations.stack.yaml_file import load_yaml, merge
 
 MOST: Final = 100
-"""Tenants of a stack that are proposed. The CLI writes the whole state of a stack at every step where a
-backend keeps files or buckets: a first update with 100 took a minute of its processor, one with 300 ten.
-"""
+"""Proposed tenants per stack. With file and bucket backends, the CLI writes the whole state at every step:
+a first update of 100 tenants took a minute of CPU time, one of 300 took ten."""
 
 _ROSTER: Final = "pulumi-python:dynamic/credfleet:PoolRoster"
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
 _KEYS: Final = ("secretsprovider", "encryptedkey", "encryptionsalt")
-"""What a stack's file says of who encrypts it."""
+"""Keys of a stack file that configure its encryption."""
 
 
 def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandResult:
@@ -251,7 +250,7 @@ def _stack_file(first: StackAtRest) -> dict[str, Any]:
 
 
 _Resources: TypeAlias = dict[str, Resource]
-"""Resources of a state, in their order, by URN."""
+"""Resources of a state by URN, in the order of the state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from operations.stack.at_rest import StackAtRest
 from operations.stack.state import deployment_in
 
 States: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Stack → its deployment, secrets encrypted."""
+"""Stack → its deployment with encrypted secrets."""
 
 
 def states_in(folder: Path) -> States:

@@ -34,7 +34,7 @@ from operations.stack.state import decode
 
 _FINE: Final = (0, CLAIMS_SKIPPED)
 _SHOWN: Final = 3
-"""Errors of one stack that a table has room for."""
+"""Maximum number of errors per stack in the table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from operations.folders import Folders
 from operations.sandbox.control_plane import CONTEXT
 
 DEFAULT_NAMESPACE: Final = "account-pool"
-"""The namespace that commands mean without being told."""
+"""Namespace of commands without `--namespace`."""
 DEFAULT_STACK: Final = "dev"
-"""The stack whose rules and cleaners they mean then."""
+"""Stack whose rules and cleaners are used if no stack is given."""
 _NOT_FOUND: Final = 404
 _MISSING: Final = "it does not exist; if it held a pool, its accounts and claims are gone"
 

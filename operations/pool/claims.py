@@ -30,12 +30,12 @@ from operations.pool.options import ClaimOptions, ReleaseOptions
 from operations.stack.yaml_file import load_yaml
 
 CLI_HOLDER: Final = "cli"
-"""Who holds what is claimed by hand."""
+"""Holder of manually claimed accounts."""
 
 DEFAULT_SLOT: Final = "main"
-"""The slot that is meant where none is named, as tenants' files call that of an only account."""
+"""Default slot; tenant files also use this name for a tenant's only account."""
 FORMER_SLOT: Final = "0"
-"""Its name before; what was claimed under it is found."""
+"""Former name of the default slot; claims under it are still found."""
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 _FIRST_PAUSE: Final = 1.0

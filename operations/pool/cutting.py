@@ -18,7 +18,7 @@ _READER: Final = "credfleet-reader:"
 _PAGE: Final = 500
 
 Found = tuple[str, str, Mapping[str, Any]]
-"""What it is, the path of its kind, and its metadata."""
+"""Description of an object, path of its kind, and its metadata."""
 
 
 class _Refused(Exception):  # noqa: N818 - what the API server did

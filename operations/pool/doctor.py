@@ -40,7 +40,7 @@ _PLURALS: Final = {POLICY: "validatingadmissionpolicies", BINDING: "validatingad
 
 
 MARKS: Final = {Health.WELL: "✓", Health.NOTED: "·", Health.UNKNOWN: "?", Health.WRONG: "✗"}
-"""How a table shows it."""
+"""Marks of the states in a table."""
 
 
 def doctor(options: PoolOptions) -> CommandResult:

@@ -13,7 +13,7 @@ from operations.pool.claims import DEFAULT_SLOT, in_its_slot, named_slots, place
 from operations.pool.options import ClaimOptions
 
 _SHOWN: Final = 20
-"""Accounts told one by one in a table; JSON tells all."""
+"""Maximum number of accounts in a table; JSON has all."""
 
 
 def explain_claim(asked: ClaimOptions, where: PoolTarget) -> CommandResult:

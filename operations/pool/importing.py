@@ -161,7 +161,7 @@ def _member(name: str, asked: BringingOptions) -> Member:
 _ENDED: Final = ("that time is over, so no claim would get the account", "make a credential that is valid")
 
 HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
-"""What a value is."""
+"""Format of a value."""
 
 
 def import_accounts(

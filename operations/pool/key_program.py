@@ -23,7 +23,7 @@ from operations.pool.importing import encode
 from operations.pool.launching import Launcher, find_program, name_of, run_once
 
 REJECTED: Final = 10
-"""The exit code of a program whose credential the cloud rejects."""
+"""Exit code of a key program if the cloud rejected the credential."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ import psutil
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 GRACE_SECONDS: Final = 5.0
-"""How long a command that has to end may take to end in order."""
+"""How long a command may take to exit after SIGTERM."""
 _LOOK_SECONDS: Final = 0.02
 _MOST_BYTES: Final = 1 << 20
 _WAKING_SECONDS: Final = 3600.0

@@ -48,12 +48,12 @@ _PASSED_ON: Final = (
     *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
     *("all_proxy", "https_proxy", "http_proxy", "no_proxy"),
 )
-"""Variables a program gets of ours: enough to run and to reach a cloud, and none made for a credential."""
+"""Variables that a program inherits: enough to run and to reach a cloud, but no credentials."""
 
 _INTERPRETER: Final = re.compile(r"(bash|env|node|perl|pypy|python|ruby|sh|uv)[\d.]*")
 
 _POD: Final = "CREDFLEET_POD"
-"""In the environment of a run in a pod: NAMESPACE/NAME/UID of that, where others may ask about it."""
+"""Variable of a run in a pod: its NAMESPACE/NAME/UID, so that others can check whether it is alive."""
 
 _LAUNCHER: Final = (sys.executable, "-I", str(Path(__file__).with_name("launcher.py")))
 

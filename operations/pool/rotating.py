@@ -41,7 +41,7 @@ _COLUMNS: Final = {
     "phase": "Phase",
 }
 _SECONDS: Final = 300.0
-"""How long the program may take at a time."""
+"""Timeout of one run of the key program."""
 
 
 class Doing(StrEnum):

@@ -22,7 +22,7 @@ from operations.pool.access import PoolTarget
 from operations.pool.options import By
 
 WAIT: Final = (AccountUse.DIRTY, AccountUse.CLEANING, AccountUse.QUARANTINED)
-"""What does not end by itself: a cleaner or an operator has to come."""
+"""States that end only when a cleaner or an operator acts."""
 
 LONG_SECONDS: Final = 86_400.0
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -59,7 +59,7 @@ _ALWAYS_TOLD: Final = frozenset(
 )
 
 _SHOWN: Final = 5
-"""Tenants, slots and holders of one account told in a table."""
+"""Maximum number of tenants, slots and holders per account in a table."""
 
 
 @dataclass(frozen=True, slots=True)

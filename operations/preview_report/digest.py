@@ -18,9 +18,9 @@ _FIX: Final = "give it what `pulumi preview --json` writes"
 
 _T = TypeVar("_T")
 Given = Annotated[_T, BeforeValidator(lambda value: {} if value is None else value)]
-"""An object that may be null, as it may be left out."""
+"""An object; null counts as absent."""
 Listed = Annotated[_T, BeforeValidator(lambda value: () if value is None else value)]
-"""A list that may be null, as it may be left out."""
+"""A list; null counts as absent."""
 
 
 def _urn(text: str) -> str:
@@ -102,7 +102,7 @@ _FIELDS: Final = {
     for part in (State, Step, Diagnostic, PolicyEvent, Digest)
     for name, field in part.model_fields.items()
 }
-"""What a message may name of a document."""
+"""Field names of a document that an error message can show."""
 
 
 def parse(content: bytes, place: str) -> Digest:

@@ -12,10 +12,10 @@ from typing import Final
 from operations.preview_report.review import Action, Change, ClaimChange, Review
 
 LIMIT: Final = 60_000
-"""Characters; GitHub refuses comments of more than 65,536, and who posts one may add to it."""
+"""Maximum length in characters. GitHub's is 65,536; the rest is for text that the poster adds."""
 
 _SAVED: Final = 300
-"""Characters kept for what a cut section says of the rest of it."""
+"""Characters reserved for the note about the omitted rest of a section."""
 _LEFT_OUT: Final = "\n**The rest is left out** of this comment to keep it short enough.\n"
 _MOST_SHOWN: Final = 8
 _SPECIAL: Final = re.compile(r"[^A-Za-z0-9 ./:,;=()'-]|(?i:(?<=www)\.)|:(?=//)")

@@ -30,23 +30,23 @@ POOL: Final = "account pool"
 STACK: Final = "stack"
 
 _LONGEST: Final = 120
-"""Characters of a name."""
+"""Maximum length of a displayed name."""
 _LONGEST_OUTLOOK: Final = 400
-"""Characters of what a claim can expect."""
+"""Maximum length of a claim's forecast."""
 _CLAIM_TYPE: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _SAY_WHAT_IS_SKIPPED: Final = ("credfleet:index:Fleet", "credfleet:index:PullSecret")
 _TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
 _TENANTS: Final = "credfleet:tenants"
 _PLACES: Final = ("namespace", "targetNamespace")
-"""Where a resource that is not an object of Kubernetes names the namespace it writes to."""
+"""Inputs with the target namespace of a resource that is not a Kubernetes object."""
 _ACCOUNT_READER: Final = "-account-reader"
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _POOL_TYPE: Final = re.compile(r"[a-z]+(_[a-z0-9-]+)*")
 _PROPERTY: Final = re.compile(r"(?:\[\")?([A-Za-z_$][A-Za-z0-9_$:-]{0,63})")
 _QUOTABLE: Final = re.compile(r"[A-Za-z0-9 ,()./:_-]{1,160}")
-"""What is shown of a reason; one with other characters quotes the configuration: the log has it."""
+"""Reasons that are shown. Others quote the configuration, so the comment refers to the log."""
 _HIDDEN: Final = "__"
-"""What the names of properties begin with that are plumbing."""
+"""Prefix of internal properties."""
 
 
 class Action(StrEnum):
@@ -61,7 +61,7 @@ class Action(StrEnum):
 
 
 UNDECIDED: Final = "could not decide"
-"""The level of what a rule could not judge: neither passed nor an objection."""
+"""Level of a rule that could neither pass nor fail a resource."""
 
 _UNCHANGED: Final = ("same", "read", "refresh")
 _GRAVITY: Final = {action: rank for rank, action in enumerate(Action)}

@@ -26,7 +26,7 @@ from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.yaml_file import load_yaml
 
 ROOMS: Final = ("accountPool", "asoCredentials", "pullSecrets", "services", "secretStores")
-"""The sections of a stack's configuration that a room reads."""
+"""Sections of a stack's configuration that belong to a component."""
 PASSPHRASE: Final = "passphrase"  # noqa: S105 - who encrypts, where no cloud does
 PUBLIC_PASSPHRASE: Final = "the stack dev of credfleet is public"  # noqa: S105 - public on purpose
 
@@ -44,7 +44,7 @@ _OF_THIS_REPOSITORY: Final = ("audit", "ci.yml", "count", "lint-workflows", "try
 _SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp", PASSPHRASE: ""}
 _IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME: Final = 90
-"""Of 100 that Pulumi takes for a project and for a policy pack."""
+"""Maximum length; Pulumi allows 100 characters for a project and for a policy pack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,17 +26,17 @@ from pathlib import Path
 from typing import Any, Final
 
 REFUSED: Final = 97
-"""The exit code when the kernel does not let it shut anything in."""
+"""Exit code if the kernel does not allow the isolation."""
 
 _NEW_USER_AND_NETWORK: Final = 0x10000000 | 0x40000000
 _APART: Final = 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000
-"""Mounts, processes, IPC, host name."""
+"""New namespaces for mounts, processes, IPC and host name."""
 _BIND, _RECURSIVE, _PRIVATE, _NOSUID, _NODEV, _DETACH = 0x1000, 0x4000, 0x40000, 2, 4, 2
 _MOUNT_SETATTR, _AT_RECURSIVE, _AT_FDCWD = 442, 0x8000, -100
 _PIVOT_ROOT, _KEYCTL = {"x86_64": (155, 250), "aarch64": (41, 219)}.get(os.uname().machine, (-1, -1))
 _JOIN_SESSION_KEYRING: Final = 1
 _READ_ONLY: Final = 1 | 2 | 4
-"""Of mount_setattr: read-only, no set-user-id, no devices."""
+"""Attributes of mount_setattr: read-only, no set-user-ID, no devices."""
 _PDEATHSIG, _DUMPABLE, _NO_NEW_PRIVS, _SIGKILL = 1, 4, 38, 9
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")

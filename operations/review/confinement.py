@@ -16,9 +16,9 @@ from typing import Any, Final, Self
 LANGUAGE_HOST: Final = f"{__package__}.language_host"
 DYNAMIC_HOST: Final = f"{__package__}.dynamic_host"
 TASK: Final = "CREDFLEET_REVIEW_TASK"
-"""The variable that names the file of a task."""
+"""Variable with the path of a task's file."""
 CONFIGURED: Final = "CREDFLEET_REVIEW_CONFIGURED"
-"""The variable that names the file for the configuration of dynamic providers."""
+"""Variable with the path of the file for the configuration of dynamic providers."""
 PROJECT: Final = "PULUMI_PROJECT"
 
 

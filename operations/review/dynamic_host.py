@@ -33,9 +33,9 @@ from operations.review.gate import OPTIONS, note
 
 _PROVIDER: Final = "__provider"
 _DECLARING: Final = ("fleet", "pull_secret.resources")
-"""Modules of the components that import every class of dynamic resources, and the SDK of no cloud."""
+"""Modules of components that import all classes of dynamic resources, but no cloud SDK."""
 _THREADS: Final = 4
-"""As the SDK's own host."""
+"""Same number as in the SDK's own host."""
 
 
 def known_types() -> dict[str, type[ResourceProvider]]:

@@ -19,7 +19,7 @@ from pulumi.runtime.proto import engine_pb2, resource_pb2
 _LARGEST_MESSAGE: Final = 400 << 20
 OPTIONS: Final = [(f"grpc.max_{way}_message_length", _LARGEST_MESSAGE) for way in ("send", "receive")]
 MOST_SAID: Final = 4 << 20
-"""Characters of what a program says that are kept."""
+"""Maximum number of characters of program output that are kept."""
 
 _MONITOR, _ENGINE = "/pulumirpc.ResourceMonitor/", "/pulumirpc.Engine/"
 _LOG, _REGISTER = f"{_ENGINE}Log", f"{_MONITOR}RegisterResource"
@@ -28,7 +28,7 @@ _REDUCED: Final[Mapping[str, Any]] = {
     f"{_MONITOR}ReadResource": resource_pb2.ReadResourceRequest,
     f"{_MONITOR}Invoke": resource_pb2.ResourceInvokeRequest,
 }
-"""Calls of which some fields pass."""
+"""Calls that are forwarded with some of their fields only."""
 _PASS: Final = frozenset(
     {
         _LOG,
@@ -50,7 +50,7 @@ _ANSWERED: Final = frozenset(
         "RegisterStackInvokeTransform",
     )
 )
-"""Registrations of what the engine would call in the program: taken, and never handed on."""
+"""Registrations of callbacks from the engine to the program: accepted, but never forwarded."""
 _FIELDS: Final = frozenset(
     {
         *("type", "name", "parent", "custom", "object", "protect", "dependencies", "provider", "providers"),
@@ -62,11 +62,11 @@ _FIELDS: Final = frozenset(
         *("tok", "args", "dependsOn", "accept_output_values"),
     }
 )
-"""What of a resource, a lookup or a function goes to the engine."""
+"""Fields of a resource, a lookup or a function that are forwarded to the engine."""
 _NEVER: Final = frozenset({"remote", "packageRef", "pluginDownloadURL"})
-"""Fields that make it start another plugin."""
+"""Fields that make the engine start another plugin."""
 _FILES: Final = (b"c44067f5952c0a294b673a41bacd8c21", b"0def7320c3a5731c473e5ecbe6d01bc7")
-"""How assets and archives are marked in values: the engine would read what they name."""
+"""Signatures of assets and archives in values: the engine would read the files that they name."""
 
 
 class Gate(grpc.GenericRpcHandler):

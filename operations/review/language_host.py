@@ -75,7 +75,7 @@ def behind_gate(
 
 _LONGEST_LINE: Final = 1 << 16
 _MOST_AT_ONCE: Final = 1000
-"""Calls of a program, which has fewer threads."""
+"""Maximum number of parallel calls; a program has fewer threads."""
 
 
 class ReviewHost(language_host.LanguageHost):

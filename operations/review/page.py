@@ -13,7 +13,7 @@ from operations.review.run import Found, unmade_checks
 from operations.review.sealed import ValueStanding
 
 _ROOM: Final = 15_000
-"""Characters before and behind the preview, each, for what a branch may make long: a quarter of the page."""
+"""Characters for branch-controlled text, before and after the preview: a quarter of the page each."""
 _LONGEST: Final = 400
 _STALE_HOURS: Final = 48
 

@@ -46,20 +46,20 @@ from operations.stack.state import Resource, Snapshot, decode, encode
 VERSION: Final = 1
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
 _FORESEEN: Final = "foreseen"
-"""The input of copies that only previews know: what the last one foresaw is what the last update wrote."""
+"""Input of copies that only previews set; the last preview's value is what the last update wrote."""
 _DIGEST: Final = "digest"
-"""The output in which copies tell what they hold, under a key that anybody can make: one could guess."""
+"""Output of copies: a digest with a key that anyone can compute, so that contents could be guessed."""
 _DEFAULTS: Final = (
     *("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"),
     *("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
     *("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
 )
-"""Variables that the provider of Google Cloud takes options from that are not secrets."""
+"""Variables with options of the Google Cloud provider that are not secrets."""
 _NO_CODE: Final = (
     *(".*", "*.md", "LICENSE", "Makefile", "Pulumi.*.yaml", "conftest.py", "uv.txt", "stacks", "stacks.yaml"),
     *("benchmarks", "docs", "models", "operations", "policies", "tests", "sandbox/docs", "sandbox/tests"),
 )
-"""What the program neither imports nor reads as its own: patterns of paths below the project."""
+"""Patterns of paths in the project that the program neither imports nor reads as its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,19 +29,19 @@ from components.stack_config.stack import NAMESPACE
 
 Shape: TypeAlias = Any
 """JSON: {"text": length}, {"guid": true}, {"open": text}, {"scheme": "https://", "rest": shape},
-{"list": shapes}, {"fields": [[name, shape], …]}, and what a text encodes: {"json": shape}, {"base64": shape},
-{"parts": shapes} with colons between them. In place of a number or a truth stands a text."""
+{"list": shapes}, {"fields": [[name, shape], …]}; for encoded content {"json": shape}, {"base64": shape},
+{"parts": shapes} separated by colons. Numbers and booleans become strings."""
 
 _TELLING: Final = frozenset({"type", "provider"})
-"""Fields of services' credentials that are not secrets: they are names in a binding, in the open."""
+"""Fields of service credentials that are not secret: a binding shows them as names."""
 _PROVISIONED: Final = "goog-pulumi-provisioned"
-"""The label that Google's provider adds to all it makes."""
+"""Label that Google's provider adds to all its resources."""
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 _OWN_PORT: Final = re.compile(r"127\.0\.0\.1:[0-9]+")
 _UNREAD: Final = "unread-91c6f3a8-"
-"""What the secrets of a state begin with that was read without its key."""
+"""Prefix of secrets in a state that was read without its key."""
 _INPUTS: Final = "__inputs"
-"""The output in which Kubernetes' provider keeps the inputs."""
+"""Output in which the Kubernetes provider stores the inputs."""
 
 
 class ValueStanding(StrEnum):

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 CONTEXT = "credfleet-sandbox"
 OWNER = "credfleet"
-"""Whose cache holds what is built."""
+"""Owner of the cache of built programs."""
 
 USERS = ("provisioner", "janitor")
-"""A claimer and a cleaner of accounts, who may what RBAC grants them."""
+"""Users that claim and clean accounts, with the permissions that RBAC grants them."""
 
 
 def build(progress: Progress, *, cluster: bool = True) -> None:

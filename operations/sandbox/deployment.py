@@ -52,10 +52,10 @@ TO_DO: Final[Mapping[str, str]] = {
     **{op: f"to {op}" for op in ("create", "replace", "update", "delete", "import")},
     "create-replacement": "to replace",
 }
-"""What is said of a resource after a step, and before it."""
+"""Operation → how a resource is described before the step; above, after it."""
 
 _LATE: Final = 0.2
-"""Seconds between two looks for a CLI that began while it was asked to stop."""
+"""Interval in seconds of checks for a CLI that started after it was asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)

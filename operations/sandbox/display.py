@@ -28,7 +28,7 @@ _MARKS: Final = {
 
 _ALWAYS: Final = ("warning", "error")
 _NOISE: Final = "using pulumi-"
-"""How the CLI's own warnings about providers on PATH begin; `credfleet sandbox providers` lists these."""
+"""Start of the CLI's warnings about providers on PATH; `credfleet sandbox providers` lists them."""
 
 
 class Display:

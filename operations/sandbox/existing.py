@@ -12,13 +12,13 @@ from components.connection import ClusterTarget, Connection, connect, served_kin
 from components.errors import CredfleetError
 
 KINDS: Final = Path(__file__).parents[2] / "stacks" / "dev" / "crds"
-"""Kinds of operators that do not run in the sandbox, made just permissive enough to declare their objects."""
+"""CRDs of operators that do not run in the sandbox, permissive enough to declare their objects."""
 
 _SECONDS: Final = 30
-"""How long the API server may take until it serves a kind."""
+"""How long the API server may take to serve a kind."""
 
 _PAUSE: Final = 0.1
-"""Seconds between two looks; a kind is served after about a second."""
+"""Interval of checks in seconds; a kind is served after about one second."""
 
 
 def bring_kinds(kubeconfig: Path) -> None:

@@ -30,9 +30,9 @@ from operations.stack.at_rest import StackAtRest, find_backend, require_folder
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.values()})
-"""What is one stack's and no other's."""
+"""Variables that belong to one stack only."""
 _WHOLE_FILES: Final = "?metadata=skip"
-"""Has the backend write no file of attributes, which a killed CLI leaves empty and then cannot read."""
+"""Prevents the backend from writing attribute files: a killed CLI leaves them empty and unreadable."""
 
 
 def build() -> None:

@@ -19,7 +19,7 @@ from components.errors import how_many
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
 _SCRIPT = Path(__file__).with_name("report_search.js")
-"""The one script a page may run, by its digest: it hides what lacks the words looked for, and sorts."""
+"""The only script that the page can run, allowed by its digest: it filters and sorts rows."""
 _OWN_CLAIM: Final = re.compile(r"(?:.*: waits for )?claim ([^/ ]+)/.*")
 _IN_NAMESPACE: Final = re.compile(r".* ([^/ ]+)/[^ ]+: .*")
 

@@ -15,7 +15,7 @@ from operations.sandbox.report import Claimed, Declared, Skipped
 from operations.stack.state import Resource, short_type
 
 UNCHANGED: Final = "unchanged"
-"""What is said of a resource without a step that is in DONE."""
+"""Action of a resource without a step."""
 _OWN: Final = "credfleet:index:"
 _CLAIM_NOUN: Final = ":AccountClaim"
 FLEET: Final = "credfleet:index:Fleet"

@@ -37,10 +37,10 @@ from operations.stack.at_rest import StackAtRest
 
 _TAKEN_AWAY: Final = ("delete", "replace", "delete-replaced")
 _SHOWN: Final = 20
-"""Resources told one by one before the question."""
+"""Maximum number of resources listed before the prompt."""
 
 CHANGED: Final = 7
-"""Exit code when something changes where nothing should, as of the Pulumi CLI."""
+"""Exit code if there are unexpected changes, as in the Pulumi CLI."""
 
 _NOT_GOING_ON: Final = "The preview found a reason not to go on"
 

@@ -24,7 +24,7 @@ class StackFile:
     """The file of one stack; keys are always `namespace:name`, however the file writes them."""
 
     READ: Final = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
-    """The keys of the file that the Pulumi CLI reads."""
+    """Keys of the file that the Pulumi CLI reads."""
 
     def __init__(self, path: Path, project: str, written: Document) -> None:
         self.path = path

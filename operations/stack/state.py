@@ -26,7 +26,7 @@ from components.errors import CredfleetError
 from operations.stack.passphrase import PassphraseCrypter
 
 _PACKED: Final = b"\x1f\x8b"
-"""What gzip's files begin with."""
+"""First bytes of a gzip file."""
 _GIVE: Final = "give it what `pulumi stack export --show-secrets` writes, or the file of a backend"
 
 

@@ -161,14 +161,14 @@ class _Reading:
 
 
 _Reader: TypeAlias = ProviderKind | type[SecretStore] | type[ClusterSecretStore] | None
-"""What a document is read as; None: as a Namespace."""
+"""Type that a document is parsed as; None for a Namespace."""
 _READERS: Final[Mapping[tuple[str, str], _Reader]] = {
     ("v1", "Namespace"): None,
     (ESO, "SecretStore"): SecretStore,
     (ESO, "ClusterSecretStore"): ClusterSecretStore,
 }
 _OLD: Final = "external-secrets.io/v1beta1"
-"""What ESO served until 0.16; all that it has, v1 has, but for kinds of provider that are gone."""
+"""Version that ESO served until 0.16. v1 has all of it, except removed kinds of providers."""
 
 
 def read(files: Sequence[str], *, takes_old: bool = False) -> Documents:

@@ -23,7 +23,7 @@ from starlette.routing import Route
 CONDITIONS: Final = ("Applied", "Available", "Health")
 _OLDEST, _NEWEST = timedelta(minutes=30), timedelta(minutes=5)
 REQUIRED: Final = ("validation", "dns", "placement", "pullsecret")
-"""The adapters that every cluster needs."""
+"""Adapters that every cluster requires."""
 
 _SOMEBODY: Final = "sandbox@example.com"
 
