@@ -43,7 +43,7 @@ _DELIVERIES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
         ("metadata", "name"),
     ),
 }
-"""What makes a Secret → where its namespace is said, nowhere if it is in many, and in turn its name."""
+"""Type that creates a Secret → path of its namespace, empty if it has many, then paths of its name."""
 
 
 def _keys(secret: Resource) -> Mapping[str, Any]:

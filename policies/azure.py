@@ -38,7 +38,7 @@ _ROLES: Final = (
     ("roleDefinitionReference", "armId"),
     ("roleDefinitionReference", "wellKnownName"),
 )
-"""Where a role is named; ASO takes names of Azure's own roles, in whatever case."""
+"""Paths of a role. ASO also accepts names of built-in Azure roles, in any case."""
 
 _OWNERS_ROLES: Final = {
     "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
@@ -50,15 +50,15 @@ _MAKING: Final = tuple(
     f"microsoft.authorization/{action}"
     for action in ("roleassignments/write", "roledefinitions/write", "elevateaccess/action")
 )
-"""The actions that give every other, in lower case."""
+"""Actions that allow granting all others, in lower case."""
 
 _Owner: TypeAlias = tuple[str, str] | str
-"""An identity: its group and name, or its URN while a preview does not know them."""
+"""An identity: its group and name, or its URN if a preview does not know them."""
 
 _OWNERS: Final = dict[str, tuple[str, str] | None]()
-"""URN of a federated credential → its identity by group and name, None when a preview does not know them.
+"""URN of a federated credential → its identity by group and name, None if a preview does not know them.
 
-Taken down by each rule that gets its inputs: the outputs lack both.
+Recorded by each rule that sees the inputs: the outputs contain neither.
 """
 
 

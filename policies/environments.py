@@ -14,7 +14,7 @@ from rule import UNKNOWN, Resource, resource_rule, stack_rule
 _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}, "default": []}
 _LABELS: Final = (("metadata", "labels"), ("labels",), ("tags",))
-"""Where Kubernetes, Google Cloud and others keep them."""
+"""Paths of labels in Kubernetes, Google Cloud and others."""
 
 _LABELLED: Final = ("kubernetes:*", "gcp:*", "azure-native*:*")
 _ZONE: Final = re.compile(r"(?<=\d)-[a-z]$")

@@ -29,7 +29,7 @@ _LISTS: Final = (
     "gcp:storage/*ACL:*",
     "gcp:storage/*AccessControl:*",
 )
-"""What says who may do what beside IAM."""
+"""Types that grant access outside of IAM."""
 
 _PULL_SECRET: Final = re.compile(r"hyperfleet-([a-z0-9_-]{1,63})-pull-secret")
 _CLUSTER_ID: Final = "cluster-id"

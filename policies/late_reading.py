@@ -29,7 +29,7 @@ _POLICIES: Final = "_PolicyAnalyzerServicer__policies"
 _LEVEL: Final = "_get_enforcement_level"
 
 UNKNOWN_TEXTS: Final = frozenset(text for name, text in vars(proxy).items() if name.startswith("UNKNOWN_"))
-"""How values that only the update knows come over the wire."""
+"""Wire format of values that only the update knows."""
 
 
 class _Unknown:
@@ -137,7 +137,7 @@ class _Lately(threading.local):
 
 
 _LATELY: Final = _Lately()
-"""What one request is judged by, by where in memory its messages are."""
+"""Properties read so far for the current request, by the `id()` of their message."""
 
 
 def _late(message: Struct) -> Late:

@@ -32,7 +32,7 @@ _OF_POOLS: Final = (
     "pulumi-python:dynamic/credfleet:AccountClaim",
     "pulumi-python:dynamic/credfleet:PoolRoster",
 )
-"""What names the namespace of a pool, which may be in another cluster."""
+"""Types with the namespace of a pool as an input; the pool can be in another cluster."""
 
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _WORKLOADS: Final = (
@@ -45,7 +45,7 @@ _WORKLOADS: Final = (
     _RELEASE,
 )
 _OF_OTHERS: Final = "kubernetes:*.*/*"
-"""Groups with a dot, all kinds of others among them: each is a workload if it has a template of pods."""
+"""API groups with a dot, including custom resources: a resource with a pod template is a workload."""
 
 _POD_TEMPLATES: Final = (
     ("spec", "template"),

@@ -33,7 +33,7 @@ _MEMBER: Final = re.compile(
 _LINE: Final = re.compile(
     r"""^(?:export )?([A-Z][A-Z0-9_]*|[a-z][\w-]*(?:\.[\w-]+)+)=(["']?)([^\s"'()\[\]]+)\2\s*$""", re.MULTILINE
 )
-"""A line of variables or of properties; code is written otherwise."""
+"""A line of environment variables or properties; lines of code do not match."""
 
 _NO_CREDENTIAL: Final = re.compile(
     r"\$\(.*\)|\$\{\w+\}|\$\w+|\{\{.*\}\}|<[^>]*>"  # placeholders that are replaced later

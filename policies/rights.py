@@ -17,7 +17,7 @@ _LISTING: Final = frozenset({"list", "watch", "*"})
 _READING: Final = _LISTING | {"get"}
 _EVERY_VERB: Final = _READING - {"*"} | {"create", "update", "patch", "delete", "deletecollection"}
 _READING_SECRETS: Final = ("admin", "edit")
-"""Roles of every cluster; cluster-admin is refused by a rule of its own."""
+"""Default roles of every cluster that read Secrets; another rule rejects cluster-admin."""
 
 _OF_EVERY_CLUSTER: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _AGGREGATED: Final = (
@@ -27,7 +27,7 @@ _AGGREGATED: Final = (
         for role in _READING_SECRETS
     ),
 )
-"""The labels of those that read Secrets, and of what they are made of."""
+"""Labels of the default roles that read Secrets, and of the roles aggregated into them."""
 
 _DEFAULT_ACCOUNT: Final = re.compile(r"system:serviceaccount:[^:]*:default")
 _EVERYBODY: Final = frozenset(

@@ -84,13 +84,13 @@ class Resource:
 
 
 Check: TypeAlias = Callable[[Resource], Iterator[str]]
-"""Yields one sentence per violation: the path of the property and what is wrong, never a value."""
+"""Yields one sentence per violation: the path of the property and the problem, never a value."""
 
 StackCheck: TypeAlias = Callable[[Sequence[Resource]], Iterator[tuple[str, str]]]
-"""Takes all resources; yields the URN at fault and a sentence like a Check's."""
+"""Takes all resources; yields a resource's URN and a sentence as in Check."""
 
 Remedy: TypeAlias = Callable[[Resource], Mapping[str, Any] | None]
-"""Returns the fixed inputs, or None. Inputs have secrets inside `Secret`, and unknowns as they travel."""
+"""Returns the fixed inputs, or None. Secrets are wrapped in `Secret`; unknowns have their wire format."""
 
 
 def resource_rule(

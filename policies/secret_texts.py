@@ -21,7 +21,7 @@ from typing import Final
 _CODE: Final = re.compile(r"(?<!\\)\\+u([0-9a-fA-F]{4})")
 _PART: Final = re.compile(r"(?:\\+[nrt]?|\s)+|(\w+(?:[.-]+\w+)*|.)")
 _ESCAPE: Final = re.compile(r"\\[nrtu]")
-"""A blank or a character by its code, or a backslash before a word as in `DOMAIN\\name`: read as both."""
+"""An escaped blank or character, or a backslash before a word as in `DOMAIN\\name`; both are tried."""
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/]{11,}")
 _SHOWN: Final = re.compile(
     r"\s*(?:-----BEGIN (?P<kind>CERTIFICATE|PUBLIC KEY)-----[\w+/=\s]*-----END (?P=kind)-----\s*)+"
@@ -33,7 +33,7 @@ _RANDOM: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z0-9]{10,}"
     r"|(?=[0-9]*[a-z])(?=[a-z]*\d)[a-z0-9]{25,})(?![A-Za-z0-9])"
 )
-"""Words that are not made up: of letters in both cases and digits, or long ones of letters and digits."""
+"""Words that look random: with letters in both cases and digits, or long ones of letters and digits."""
 
 _WIDTH: Final = 16
 _EDGE: Final = bytes(_WIDTH)

@@ -31,7 +31,7 @@ _TELLING_KEY: Final = re.compile(
 )
 _SHORTEST_DECLARED: Final = 8
 _SHORTEST_MARKED: Final = 16
-"""Characters. Whole objects are marked, so plain words beside a secret are, too; no secret is so short."""
+"""In characters. Marking covers whole objects, so also plain words beside a secret; secrets are longer."""
 
 _FIX: Final = "pass on the Output itself or a reference to its Secret, and rotate what was ever deployed"
 

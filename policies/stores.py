@@ -21,7 +21,7 @@ _DIRECT: Final = (
 )
 _PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _NAMES: Final = ("q", "7", "zj-0kx-9")
-"""Names of namespaces that nothing has in common."""
+"""Namespace names with nothing in common; a pattern that matches all of them matches every name."""
 
 _OF_ESO: Final = "kubernetes:external-secrets.io/*:"
 _STORES: Final = (f"{_OF_ESO}ClusterSecretStore", *_DIRECT)
@@ -32,7 +32,7 @@ _UNFIT: Final = {
     f"{_OF_ESO}PushSecret": ("spec", "ReadOnly"),
     f"{_OF_ESO}ClusterPushSecret": ("spec.pushSecretSpec", "ReadOnly"),
 }
-"""Who uses stores → where it says so, and of which stores it gets nothing done."""
+"""Type that uses stores → path of its spec, and the capability of stores that it cannot use."""
 
 
 @resource_rule(
