@@ -8,7 +8,7 @@ from typing import Any, cast
 from pulumi_sandbox.errors import SandboxError
 
 _SECONDS = 10.0
-"""How long a cluster may take to answer one question."""
+"""Timeout of one request to a cluster."""
 
 
 @dataclass(frozen=True, slots=True)

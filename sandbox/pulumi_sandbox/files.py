@@ -13,7 +13,7 @@ from pathlib import Path
 from pulumi_sandbox.errors import SandboxError
 
 PRIVATE = 0o600
-"""The mode of files that hold tokens, keys, or what a program said."""
+"""Mode of files with tokens, keys, or program output."""
 
 
 def replace(path: Path, text: str, *, mode: int | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TextIO
 from pulumi_sandbox.services.progress import Step
 
 _QUIET_SECONDS = 15.0
-"""How often a log file, as opposed to a terminal, is told that a step still lasts."""
+"""Interval of progress lines in a log file, which cannot be redrawn like a terminal."""
 
 
 def worded(step: Step) -> str:

@@ -21,11 +21,11 @@ from pulumi_sandbox.services.build import PULUMI_CLI, binaries, cache_folder
 from pulumi_sandbox.services.progress import Progress
 
 OLDEST: Final = (3, 260, 0)
-"""The oldest CLI whose automation interface and hooks the program relies on."""
+"""Oldest supported CLI, because of its automation interface and hooks."""
 
 LOCAL: Final = "local provider of the sandbox"
 _NAMED: Final = "PULUMI"
-"""The variable that names another CLI than the one on PATH."""
+"""Variable with the path of a CLI to use instead of the one on PATH."""
 
 
 @dataclass(frozen=True, slots=True)

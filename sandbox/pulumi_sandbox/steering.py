@@ -6,11 +6,11 @@ from typing import Final
 _STEERING: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control characters but the end of a line and the tab, other ends of lines, a blank without width, what
-turns the direction of writing, and half of a surrogate pair, which cannot be written at all."""
+"""Control characters except newline and tab, other line ends, zero-width spaces, characters that change the
+text direction, and lone surrogates, which cannot be encoded."""
 
 _COMMAND: Final = re.compile(r"##(?=\[)|^(?=\s*::[a-zA-Z])", re.MULTILINE)
-"""Before what a line is a command to a runner: it trims blanks before `::`, and reads `##[` anywhere."""
+"""Positions before a runner command: runners trim blanks before `::`, and find `##[` anywhere in a line."""
 
 
 def steers(text: str) -> bool:

@@ -30,4 +30,4 @@ else:
 
 
 CHANNEL_OPTIONS: Final = [(f"grpc.max_{way}_message_length", 400 << 20) for way in ("send", "receive")]
-"""The limits of the SDK and of the CLI; gRPC's own are 4 MiB."""
+"""Limits of the SDK and the CLI; gRPC's default is 4 MiB."""

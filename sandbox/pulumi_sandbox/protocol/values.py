@@ -33,7 +33,7 @@ class Unknown:
 
 
 Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | Secret | Unknown | None"
-"""Assets and references to resources are objects with a signature, as in JSON."""
+"""Assets and resource references are objects with a signature, as in JSON."""
 Properties: TypeAlias = "dict[str, Value]"
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -152,7 +152,7 @@ def _conceal_like(value: Value, model: Value) -> Value:
 
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Keys of objects and indices of lists, outermost first; the key `*` stands for any of them."""
+"""Keys of objects and indices of lists, outermost first; the key `*` matches any of them."""
 
 _ELEMENT: Final = re.compile(
     r"""\.?\["(?P<quoted>(?:\\"|[^"])*)"\] | \.?\[(?P<index>\d+|\*)\] | \.?(?P<name>[^.\[]+)""", re.VERBOSE

@@ -28,7 +28,7 @@ UNKNOWNS: Final = frozenset(
 
 SecretWriter: TypeAlias = Callable[[Secret], Json]
 SecretReader: TypeAlias = Callable[[Mapping[str, Json], str], Value]
-"""Takes the tagged object of a secret and its place (the keys above it, joined by `/`), returns the value."""
+"""Takes the tagged object of a secret and its path (keys joined by `/`), and returns its value."""
 
 
 def tag(value: Value, write_secret: SecretWriter) -> Json:

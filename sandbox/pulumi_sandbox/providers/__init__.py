@@ -13,10 +13,10 @@ MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "kubernetes": "pulumi_sandbox.providers.kubernetes",
     }
 )
-"""The module that serves a package in a process of its own, started with `python -m`."""
+"""Package → module that serves it in a separate process, started with `python -m`."""
 
 
 OFFLINE: Final = "pulumi_sandbox.providers.offline"
-"""The module that serves a package by what is recorded, started with `python -m`, PACKAGE and FILE."""
+"""Module that serves a package from recorded values, started with `python -m`, PACKAGE and FILE."""
 UNSEEN: Final = ""
-"""In place of a URN: what is recorded of what was not looked at. An engine takes nothing unknown there."""
+"""In place of a URN: key of the outputs of objects that were not read. Engines accept no unknowns there."""

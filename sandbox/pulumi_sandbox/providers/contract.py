@@ -63,7 +63,7 @@ def list_changes(
 
 
 _NOTE: Final = "__defaults"
-"""The genuine provider's own: a sorted list of names among the inputs."""
+"""Input of the real provider: sorted names of the inputs that have default values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class ResourceKind(ABC):
     """
 
     secrets: ClassVar[frozenset[str]] = frozenset()
-    """The outputs that are always secret."""
+    """Outputs that are always secret."""
 
     @abstractmethod
     def check(self, old: Properties, new: Properties, /) -> tuple[Properties, list[Problem]]:

@@ -37,10 +37,10 @@ _OF_THE_CLUSTER: Final = frozenset(
         "ValidatingAdmissionPolicyBinding",
     }
 )
-"""Kinds of Kubernetes itself that are in no namespace; any other is looked up in what is recorded."""
+"""Cluster-scoped built-in kinds; others are looked up in the recorded values."""
 
 Recorded = Mapping[str, tuple[str, str, Properties]]
-"""URN → type, id and outputs of what a state has."""
+"""URN → type, ID and outputs from a state."""
 
 
 _PACKAGES: Final = {"azure-native": azure_native, "gcp": gcp, "kubernetes": kubernetes}

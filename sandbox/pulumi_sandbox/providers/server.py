@@ -37,7 +37,7 @@ from pulumi_sandbox.protocol.values import (
 from pulumi_sandbox.providers.contract import Change, Package, Problem, Provider, ResourceKind, State
 
 _SHORTEST: Final = 5
-"""Characters; anything shorter would blot out innocent words and protects nothing."""
+"""In characters. Shorter secrets are not masked: that would mask harmless words and protect nothing."""
 
 
 def without_secrets(text: str, properties: Properties) -> str:
@@ -76,9 +76,9 @@ def _forms(part: str) -> Iterator[str]:
 
 
 _Call: TypeAlias = Callable[[Any], Message]
-"""Answers a message of the protocol by another one, and may take its time."""
+"""Answers a message of the protocol with another one; can block."""
 _INPUTS_KEPT: Final = "__inputs"
-"""Among the outputs, for providers that keep their inputs there."""
+"""Output of providers that store their inputs in it."""
 
 
 class ProviderService:
@@ -228,7 +228,7 @@ def _detail(change: Change) -> provider_pb2.PropertyDiff:
 
 
 _THREADS: Final = 64
-"""Calls served at once: each holds a thread for its whole request or wait."""
+"""Maximum number of parallel calls: each occupies a thread for its whole request or wait."""
 
 
 def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None:

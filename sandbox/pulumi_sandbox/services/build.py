@@ -23,7 +23,7 @@ from pulumi_sandbox.services.toolchain import Go, installed, toolchain_for
 _MODULES: Final = Path(__file__).parents[1]
 
 CACHE_VARIABLE: Final = "PULUMI_SANDBOX_CACHE"
-"""The variable that names the folder of built programs, over all defaults."""
+"""Variable with the folder of built programs; overrides all defaults."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class GoModule:
     beside: tuple[str, ...] = ()
     own: Mapping[str, Path] = field(default_factory=dict[str, Path])
     usual_seconds: float = 270.0
-    """Of a cold build with its downloads, on two cores."""
+    """Duration of a build with downloads and without a cache, on two cores."""
 
 
 def _kubernetes_stamp(version: str) -> Mapping[str, str]:

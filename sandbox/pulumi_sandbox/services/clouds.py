@@ -21,7 +21,7 @@ from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, free_
 from pulumi_sandbox.services.progress import Progress, Step, silent
 
 STOP_SECONDS = 5.0
-"""How long one may take to end by itself; it finishes the requests it has."""
+"""How long an emulator may take to exit; it completes its current requests."""
 
 
 @dataclass(frozen=True, slots=True)

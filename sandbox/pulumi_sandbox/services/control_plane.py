@@ -40,18 +40,18 @@ _SERVICE_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 
 CONTEXT = "pulumi-sandbox"
-"""The context in the kubeconfig files unless a project names its own."""
+"""Context in the kubeconfig files if a project sets no other."""
 
 STOP_SECONDS = 10.0
-"""How long a part may take to end by itself; it needs about 1 s."""
+"""How long a component may take to exit; it needs about 1 s."""
 
 PORT_ATTEMPTS = 5
 
 READY_ATTEMPTS = 5
-"""How often one that runs is asked before it counts as broken: others may be using it, and it be busy."""
+"""How often a running control plane is checked before it counts as broken: it might only be busy."""
 
 READY_PAUSE = 1.0
-"""Seconds between: while etcd is slow, an API server says at once that it is not ready."""
+"""Seconds between checks: while etcd is slow, an API server immediately responds that it is not ready."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pulumi_sandbox.services.ports import PortTakenError
 from pulumi_sandbox.services.progress import Progress, Step
 
 READY_SECONDS = 120.0
-"""How long a start may take. It takes seconds on an idle machine; a busy one is not a broken one."""
+"""Timeout of a start. It takes seconds on an idle machine, but can take longer on a busy one."""
 
 
 @dataclass(frozen=True, slots=True)

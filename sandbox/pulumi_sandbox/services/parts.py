@@ -24,7 +24,7 @@ class User:
 
 
 ADMIN = User("admin", ("system:masters",))
-"""Who may do everything."""
+"""User with all permissions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ CONTROLLERS = (
     "serviceaccount-controller",
     "root-ca-certificate-publisher-controller",
 )
-"""Without these no namespace is ever deleted, nothing owned is collected, the role `view` is empty, and no
-namespace has the ConfigMap `kube-root-ca.crt`, which says whom to trust within the cluster."""
+"""Without them, namespaces are never deleted, owned objects are not collected, role `view` is empty, and no
+namespace has the ConfigMap `kube-root-ca.crt` with the CA of the API server."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from pulumi_sandbox.errors import SandboxError
 LOOPBACK = "127.0.0.1"
 
 _BELOW_EPHEMERAL = range(20_000, 32_000)
-"""Ports the kernel gives to no outgoing connection, so that a stopped server finds its port free again."""
+"""Ports that the kernel uses for no outgoing connection, so a stopped server finds its port free again."""
 
 _PATIENCE = 2.0
-"""Seconds for one answer. A stranger on the port may never answer; a busy server is asked again."""
+"""Timeout of one answer in seconds. A different program might never answer; a busy server is retried."""
 
 
 _NOBODY_SEEN: Final = "a process of another user listens on it, or a connection to elsewhere has it"

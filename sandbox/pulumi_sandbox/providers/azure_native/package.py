@@ -19,7 +19,7 @@ from pulumi_sandbox.providers.contract import (
 from pulumi_sandbox.providers.rest import Rest, Retries
 
 VARIABLE: Final = "ARM_METADATA_HOSTNAME"
-"""What the genuine provider reads as well where the option is not given."""
+"""Variable that is read if the option is not set, as in the real provider."""
 _REQUIRED: Final = {
     "metadataHost": "the sandbox reaches no real Azure; set it to an emulator (127.0.0.1:PORT), "
     "or use the Pulumi CLI",
@@ -36,7 +36,7 @@ _RETRIES: Final = Retries(
     ),
     lost=frozenset({"GET", "PUT", "DELETE"}),
 )
-"""Every request of this provider may be made twice."""
+"""Every request of this provider can be repeated safely."""
 
 
 def problems(config: Properties) -> list[Problem]:

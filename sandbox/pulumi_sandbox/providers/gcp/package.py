@@ -20,7 +20,7 @@ from pulumi_sandbox.providers.rest import Rest, Retries
 
 ENDPOINT: Final = "secretManagerCustomEndpoint"
 VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"
-"""What the genuine provider reads as well where the option is not given."""
+"""Variable that is read if the option is not set, as in the real provider."""
 
 _REQUIRED: Final = {
     ENDPOINT: "the sandbox reaches no real Google Cloud; set it to an emulator (http://127.0.0.1:…/v1/), "

@@ -326,7 +326,7 @@ class Versions(ResourceKind):
 
 
 POLICY_VERSION: Final = 3
-"""The version of policies that may have conditions, which are those of others here."""
+"""Version that policies with conditions require; here only other owners' bindings have conditions."""
 
 
 def granted(policy: Properties, role: str, member: str) -> Properties:

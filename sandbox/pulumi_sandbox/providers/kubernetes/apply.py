@@ -24,10 +24,10 @@ _CLIENT_SIDE: Final = frozenset(
         ("pulumi-resource-kubernetes", "Update"),
     }
 )
-"""Managers whose fields the first apply takes over; the genuine provider's list (pulumi-kubernetes 4.34)."""
+"""Managers whose fields the first apply takes over, as in the real provider (pulumi-kubernetes 4.34)."""
 
 _MARK: Final[Properties] = {"f:metadata": {"f:annotations": {"f:pulumi.com/created": {}}}}
-"""An annotation that no object has: owning it owns nothing, and no other manager can take it away."""
+"""Annotation that no object has: owning it has no effect, and no other manager can take it over."""
 
 
 def marked(inputs: Properties, manager: str) -> Properties:
@@ -83,7 +83,7 @@ def _is_client_side(entry: Properties) -> bool:
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
 _CREATED_BY: Final[Query] = {"fieldManager": objects.CREATOR}
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.2, 0.2, 0.3, 0.5, 0.5, 1, 1, 2, 2, 2)
-"""How long a create waits, again and again, for its kind or namespace to be served; ten seconds in all."""
+"""Waits between the attempts of a create until its kind or namespace is served; ten seconds in total."""
 _PATIENCE: Final = 600.0
 _FIRST_LOOK: Final = 0.05
 

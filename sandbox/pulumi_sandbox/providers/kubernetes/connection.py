@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
 Pause: TypeAlias = Callable[[float], None]
-"""Wait so many seconds; raises SandboxError `cancelled` when the run is being stopped."""
+"""Waits this many seconds; raises SandboxError `cancelled` if the run is being stopped."""
 
 JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
@@ -52,7 +52,7 @@ class KubernetesOptions:
 
 
 _IMPORTING: Final = threading.Lock()
-"""The client's modules import each other in circles: of two threads one may find half a module."""
+"""The client's modules have import cycles: a second thread could find a partially initialized module."""
 _CONNECTIONS: Final = 64
 _CONNECT_SECONDS: Final = 5
 _ANSWER_SECONDS: Final = 60

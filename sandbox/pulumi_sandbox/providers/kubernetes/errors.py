@@ -18,7 +18,7 @@ _ADVICE: Final = {
 
 
 NO_KIND: Final = "NoKind"
-"""The reason where the server does not serve the kind of an object, and so was not asked for the object."""
+"""Reason if the server does not serve the kind of an object, so that the object was not requested."""
 
 
 class ApiRefusedError(Exception):

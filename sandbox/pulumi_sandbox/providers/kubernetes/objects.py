@@ -105,9 +105,9 @@ def parse_id(id_: str) -> tuple[str, str]:
 
 
 CREATOR: Final = "pulumi-kubernetes"
-"""The manager that creates objects (operation Update), here and in the genuine provider.
+"""Manager that creates objects (operation Update), here and in the real provider.
 
-The genuine one applies later as `pulumi-kubernetes-` and eight random characters, and takes them over.
+The real one later applies as `pulumi-kubernetes-` and eight random characters, and takes them over.
 """
 
 
@@ -165,7 +165,7 @@ def _canonical(item: Value) -> Value:
 _FREE_KEYS: Final = frozenset(
     {"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "parameters", "stringData"}
 )
-"""Below these keys an empty text is one that was meant."""
+"""Below these keys, an empty string is intentional."""
 
 
 def declared_part(live: Properties, inputs: Properties) -> Properties:

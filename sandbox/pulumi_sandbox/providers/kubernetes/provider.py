@@ -67,7 +67,7 @@ _SERVED: Final[dict[str, tuple[Value, ...]]] = {
     "enableServerSideApply": (True,),
     "upsertExistingObjects": (False,),
 }
-"""What each option that is not a string may be."""
+"""Option that is not a string → its allowed values."""
 
 
 def problems(config: Properties) -> list[Problem]:

@@ -51,7 +51,7 @@ def signed(now: datetime) -> tuple[str, str]:
 
 
 TRUST_VARIABLE = "SSL_CERT_FILE"
-"""The variable by which OpenSSL and Go are told which authorities to trust, in place of the system's."""
+"""Variable with the authorities that OpenSSL and Go trust, instead of the system's."""
 
 _RENEWED_BEFORE = timedelta(days=30)
 
@@ -61,7 +61,7 @@ _SYSTEM_BUNDLES = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-"""Where Debian, Fedora, openSUSE and Alpine keep the system's authorities, as Go looks for them."""
+"""Files with the system's authorities in Debian, Fedora, openSUSE and Alpine, as in Go."""
 
 
 class Certificate:

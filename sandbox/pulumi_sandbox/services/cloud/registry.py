@@ -44,7 +44,7 @@ RESOURCE_MANAGER: Final = CloudService(
     usual=18552,
     scheme="https",
 )
-"""Its clients take nothing but HTTPS."""
+"""Its clients accept only HTTPS."""
 
 OWN: Final = (SECRET_MANAGER, RESOURCE_MANAGER)
 

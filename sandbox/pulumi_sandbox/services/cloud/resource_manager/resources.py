@@ -124,7 +124,7 @@ class ResourceId:
 
 
 Document: TypeAlias = dict[str, Any]
-"""A resource as it is answered: id, name, type, properties, and a location and tags where it has them."""
+"""A resource as in a response: ID, name, type, properties, and location and tags if it has them."""
 
 
 class ResourceStore:
@@ -189,10 +189,10 @@ def document(
 
 
 TENANT: Final = "00000000-0000-4000-8000-0000000000bb"
-"""The directory of every identity that is made here."""
+"""Entra tenant of all identities created here."""
 
 FEDERATION_LIMIT: Final = 20
-"""Credentials of one identity."""
+"""Maximum number of federated credentials of one identity."""
 
 
 def identity(id_: ResourceId, present: Document | None, body: Document) -> Document:

@@ -21,7 +21,7 @@ _SECRET: Final = "/secrets/{secret}"  # noqa: S105 - a path
 _VERSION: Final = f"{_SECRET}/versions/{{version}}"
 
 Answer: TypeAlias = Callable[[Asked], Any]
-"""What answers, by a message of protobuf or one of proto-plus."""
+"""Handler of a request; returns a message of protobuf or proto-plus."""
 
 
 def make_app(folder: Path) -> Service:

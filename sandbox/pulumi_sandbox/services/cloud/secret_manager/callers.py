@@ -69,7 +69,7 @@ ROLES: Final[Mapping[str, frozenset[str]]] = {
     "roles/secretmanager.secretVersionManager": _MANAGING,
     "roles/secretmanager.viewer": _LOOKING,
 }
-"""Role → what it allows, after `secretmanager.`."""
+"""Role → its permissions, without the prefix `secretmanager.`."""
 
 _PUBLIC: Final = frozenset({"allUsers", "allAuthenticatedUsers"})
 _CALLER: Final = re.compile("(?:user|serviceAccount|group|principal|principalSet):.")
@@ -80,7 +80,7 @@ _MEMBER: Final = re.compile(
 )
 
 EMPTY_ETAG: Final = b"\0\x10\x01"
-"""`ABAB` in base64: the etag of a policy that was never set, much like Google's own."""
+"""`ABAB` in base64: the etag of a policy that was never set, similar to Google's own."""
 
 
 class Callers:

@@ -183,7 +183,7 @@ def _filled(message: M, said: Any) -> M:
 
 
 PAYLOAD_LIMIT: Final = 64 * 1024
-"""Bytes."""
+"""In bytes."""
 
 _KEPT: Final = ("name", "replication", "create_time", "labels", "etag")
 
