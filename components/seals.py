@@ -16,7 +16,7 @@ UNSEEN: Final = "unseen-6f1d0c52"
 """Prefix of a placeholder for a secret whose shape is unknown or only assumed."""
 
 COULD_NOT: Final = "could not decide: a value is sealed"
-"""Start of a rule's message if the rule neither passes nor fails."""
+"""Text in the message of a rule that could neither pass nor fail."""
 
 
 def hides(text: str) -> bool:

@@ -26,7 +26,7 @@ from components.account_pool.core.records import Record
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 Choose: TypeAlias = Callable[[ClaimRequest, list[JsonObject]], Member | None]
-"""Removes from members, in the order of a claim, those up to the one to try next, and returns that one."""
+"""Returns the member to try next; removes it, and those before it in the order of a claim, from the list."""
 
 RECORDS = f"{POOL_RECORD}=true"
 MEMBERS = HYPERSCALER_TYPE
