@@ -99,7 +99,7 @@ def _compared(
         if each.op not in _NOT_TOLD and not urns.is_default_provider(each.urn)
     }
     sealed -= drifted
-    known = {(op, urn) for op, urn in keyed["steps"] if not urns.is_default_provider(urn)}
+    known = {(op, urn) for op, urn in keyed["steps"] if not urns.is_default_provider(urn)} - drifted
     if digest.failed and keyed["failed"]:
         sealed &= known  # what a preview that fails has come to before is chance
     untold = [
